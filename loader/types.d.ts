@@ -33,6 +33,7 @@ declare global {
 
   // page.js.
   const become: typeof Page.become;
+  const claims: typeof Page.claims;
   const connect: typeof Page.connect;
   const follow: typeof Page.follow;
   const isLocal: typeof Page.isLocal;

@@ -16,12 +16,11 @@
  * The player and the platform, as your game sees them.
  *
  * There is always a player: the first visit creates a guest, without asking
- * anything, and `platform.fetch` calls your backend as that player. The object
- * is frozen.
+ * anything. `platform.player()` says who it is, and `platform.fetch` calls your
+ * backend as that player. The object is frozen.
  *
  * @example
- * const answer = await platform.fetch("/api/me");
- * const me = await answer.json();
+ * const { id, username, isGuest } = await platform.player();
  */
 declare var platform: Platform;
 
@@ -33,10 +32,12 @@ interface WindowEventMap {
    * Another player plays than before: the player signed out or in, in another
    * tab or another game, or the account's session ended. The old token was
    * dropped, so `platform.fetch` and `platform.getAccessToken` now act for the
-   * new player. The event has no details: ask your backend who the player is.
+   * new player. The event has no details: `platform.player()` says who plays.
    *
    * @example
-   * addEventListener("platform:playerchange", () => void showPlayer());
+   * addEventListener("platform:playerchange", async () => {
+   *   nameTag.textContent = (await platform.player()).username;
+   * });
    */
   "platform:playerchange": Event;
 }
@@ -126,6 +127,27 @@ declare namespace platform {
      * const socket = new WebSocket(`wss://${location.host}/api/live`, ["bearer", token]);
      */
     getAccessToken(options?: TokenOptions | null): Promise<string>;
+
+    /**
+     * Returns who plays: the player's id, name, and whether it is a guest.
+     *
+     * It needs no backend. A first visit creates a guest, as
+     * {@link Members.getAccessToken} does, and most other calls send no
+     * request. Ask again after the event `platform:playerchange`.
+     *
+     * Whoever opens the page can change what it says there. A backend that
+     * stores something for a player reads the player from the token that it
+     * verifies.
+     *
+     * @throws {platform.PlatformError} Rejects if there is no token, with the
+     * error of {@link Members.getAccessToken}.
+     *
+     * @example
+     * const { username, isGuest } = await platform.player();
+     * nameTag.textContent = username;
+     * signInButton.hidden = !isGuest;
+     */
+    player(): Promise<Player>;
 
     /**
      * Returns the address of the sign-in page.
@@ -222,6 +244,24 @@ declare namespace platform {
      * }
      */
     PlatformError: PlatformErrorClass;
+  }
+
+  /** Who plays. The object is frozen: it does not follow a change of the player. */
+  interface Player {
+    /**
+     * The player's id: a UUID, the `sub` of the player's tokens. It is the same
+     * in every game and never changes. Key data on it.
+     */
+    readonly id: string;
+
+    /** The name to show. The player can change it. */
+    readonly username: string;
+
+    /**
+     * Whether the player has not signed in yet. A guest is a full player; by
+     * signing in, a guest keeps the id and can play on other devices.
+     */
+    readonly isGuest: boolean;
   }
 
   /**

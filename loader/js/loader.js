@@ -104,6 +104,10 @@ if (before) {
     /** @satisfies {Platform} */ ({
       fetch: (input, init) => started(() => wasm.call(input, init)),
       getAccessToken: (options) => started(() => wasm.getAccessToken(!!options?.forceRefresh)),
+      player: async () => {
+        const { sub: id, username, is_anon: isGuest } = claims(await platform.getAccessToken());
+        return Object.freeze({ id, username, isGuest });
+      },
       loginUrl,
       profileUrl: way("/profile"),
       signOut: (redirect) => started(() => wasm.signOut(redirect)),

@@ -14,17 +14,23 @@ const PAUSES_MS = [1_000, 2_000, 4_000];
 const runtime: Platform | undefined = globalThis.platform;
 
 /**
- * Calls the game's backend as the player, and returns its JSON answer.
+ * Whether the game has a backend. `npm run dev` starts one. If your backend runs on the internet
+ * and `platform backend set` has named it, write `true` here, build and deploy. Until then the
+ * deployed game asks none, and keeps the best score in the player's browser.
+ */
+const HAS_BACKEND: boolean = import.meta.env.DEV;
+
+/**
+ * Runs an action of the runtime for the player, and returns its result.
  *
  * Rejects with `Offline` or `Suspended`. While the browser navigates to the
  * sign-in page, the promise never settles, so that no error is shown briefly.
  */
-export async function call<T>(path: string, init?: platform.FetchInit): Promise<T> {
+async function asPlayer<T>(action: (runtime: Platform) => Promise<T>): Promise<T> {
   if (!runtime) throw new Offline(await whyNoRuntime());
   for (let attempt = 0; ; attempt += 1) {
     try {
-      const response = await runtime.fetch(path, init);
-      return (await response.json()) as T;
+      return await action(runtime);
     } catch (error) {
       // The answer was cut off, or is not JSON.
       if (error instanceof SyntaxError) throw new Offline("The backend’s answer cannot be read.");
@@ -44,15 +50,18 @@ export async function call<T>(path: string, init?: platform.FetchInit): Promise<
         await new Promise((done) => setTimeout(done, pause * (0.75 + Math.random() / 2)));
         continue;
       }
-      // The game is deployed without a backend: requests to /api/ reach the
-      // game's files, which only allow GET. See "The backend" in README.md.
+      // Requests to /api/ reach the game's files, which only allow GET.
       if (error.is("not-found") || error.is("method-not-allowed"))
-        throw new Offline("This game has no backend yet.");
+        throw new Offline("The backend cannot be found: see “The backend” in README.md.");
       // Status 0 is a network error, any other status one of the backend.
       throw new Offline(error.status === 0 ? "You seem to be offline." : error.message);
     }
   }
 }
+
+/** Calls the game's backend as the player, and returns its JSON answer. */
+const call = <T>(path: string, init?: platform.FetchInit): Promise<T> =>
+  asPlayer(async (runtime) => (await runtime.fetch(path, init)).json() as Promise<T>);
 
 /** Why the runtime's script could not be loaded: whoever serves it answers with a problem then. */
 async function whyNoRuntime(): Promise<string> {
@@ -64,25 +73,46 @@ async function whyNoRuntime(): Promise<string> {
   return typeof detail === "string" ? detail : "The platform’s runtime did not load.";
 }
 
-/** The player, with the best score. `sub` identifies the player, `username` is
- * for display. */
-export interface Player {
-  readonly sub: string;
-  readonly username: string;
-  readonly is_anon: boolean;
-  readonly best: number;
+/** Returns who plays: `id` identifies the player, `username` is for display. */
+export const whoPlays = (): Promise<platform.Player> => asPlayer((runtime) => runtime.player());
+
+/** Returns the best score that this browser has kept for the player. */
+export function keptBest(id: string): number {
+  try {
+    return Number(localStorage.getItem(`best ${id}`)) || 0;
+  } catch {
+    // The browser forbids storage.
+    return 0;
+  }
 }
 
-/** Returns the player. */
-export const whoPlays = (): Promise<Player> => call<Player>("/api/me");
+/** Keeps the best score in this browser. */
+export function keepBest(id: string, score: number): void {
+  try {
+    localStorage.setItem(`best ${id}`, String(score));
+  } catch {
+    // The browser forbids storage: the score lasts until the page is left.
+  }
+}
 
-/** Sends a score. Returns the best score after it. */
-export const sendScore = (score: number): Promise<{ best: number }> =>
-  call("/api/score", {
+/**
+ * Lets the backend, if there is one, and this browser agree on the best score:
+ * returns the greater one, which both know then.
+ */
+export async function agreeOnBest(here: number): Promise<number> {
+  if (!HAS_BACKEND) return here;
+  const { best } = await call<{ best: number }>("/api/me");
+  return here > best ? sendScore(here) : best;
+}
+
+async function sendScore(score: number): Promise<number> {
+  const { best } = await call<{ best: number }>("/api/score", {
     method: "POST",
     headers: { "Content-Type": "application/json" },
     body: JSON.stringify({ score }),
   });
+  return best;
+}
 
 /** The addresses to sign in and to change one's name; both lead back here. */
 export const links = {

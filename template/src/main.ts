@@ -5,7 +5,16 @@
 //   view.ts     the canvas
 
 import "./style.css";
-import { links, Offline, type Player, sendScore, signOut, Suspended, whoPlays } from "./account.ts";
+import {
+  agreeOnBest,
+  keepBest,
+  keptBest,
+  links,
+  Offline,
+  signOut,
+  Suspended,
+  whoPlays,
+} from "./account.ts";
 import { View } from "./view.ts";
 import { World } from "./world.ts";
 
@@ -22,10 +31,8 @@ const view = new View(canvas);
 
 let state: "ready" | "playing" | "paused" | "over" | "stopped" = "ready";
 let world = new World(Math.random);
-let player: Player | undefined;
+let player: platform.Player | undefined;
 let best = 0;
-/** The best score that the backend does not know yet. */
-let unsent = 0;
 
 function frame(now: number, before: number): void {
   // Longer frames are shortened: after a delay, the world must not jump.
@@ -66,13 +73,13 @@ function end(): void {
   show(
     "over",
     record ? "A new best!" : "Ouch, a rock",
-    `You gathered ${score} sparks.`,
+    `You gathered ${score} ${score === 1 ? "spark" : "sparks"}.`,
     "Play again",
   );
   if (!record) return;
   showBest(score);
-  unsent = score;
-  void online(save);
+  // Without a player, `refresh` asks who it is first.
+  void online(player ? save : refresh);
 }
 
 function showBest(score: number): void {
@@ -80,39 +87,43 @@ function showBest(score: number): void {
   element("best-score").textContent = String(best);
 }
 
-function showPlayer({ username, is_anon }: Player): void {
+function showPlayer({ username, isGuest }: platform.Player): void {
   const name = element<HTMLAnchorElement>("name");
   name.hidden = false;
   name.textContent = username;
   name.href = links.profile();
   name.title = "Change your name";
   const signIn = element<HTMLAnchorElement>("sign-in");
-  signIn.hidden = !is_anon;
+  signIn.hidden = !isGuest;
   signIn.href = links.signIn();
   // A guest has no sign-out button: it can be restored only for some days.
-  element("sign-out").hidden = is_anon;
+  element("sign-out").hidden = isGuest;
 }
 
 /** Finds out who plays, and updates the best score. */
 async function refresh(): Promise<void> {
   const now = await whoPlays();
   // A score belongs to the player who made it.
-  if (player && player.sub !== now.sub) unsent = best = 0;
+  if (player && player.id !== now.id) best = 0;
   player = now;
   showPlayer(player);
-  showBest(Math.max(best, player.best));
+  showBest(Math.max(best, keptBest(player.id)));
   await save();
 }
 
+/** Keeps the best score in this browser and, if there is one, on the backend. */
 async function save(): Promise<void> {
-  if (unsent === 0) return;
-  const sent = unsent;
-  const after = await sendScore(sent);
-  if (unsent === sent) unsent = 0;
-  showBest(Math.max(best, after.best));
+  if (!player) return;
+  const { id } = player;
+  keepBest(id, best);
+  const agreed = await agreeOnBest(best);
+  // Meanwhile another player may play, or the score may be higher.
+  if (player.id !== id || agreed <= best) return;
+  showBest(agreed);
+  keepBest(id, agreed);
 }
 
-/** Runs an action that needs the backend; without it, the game continues. */
+/** Runs an action that needs the platform or the backend; without them, the game continues. */
 async function online(action: () => Promise<void>): Promise<void> {
   if (state === "stopped") return;
   const notice = element("notice");
@@ -123,7 +134,7 @@ async function online(action: () => Promise<void>): Promise<void> {
     if (error instanceof Suspended) {
       show("stopped", "You cannot play", error.message);
     } else if (error instanceof Offline) {
-      notice.textContent = `${error.message} You can play on: your best score is sent later.`;
+      notice.textContent = `${error.message} You can play on: your best score is kept in this browser.`;
     } else {
       throw error;
     }
@@ -154,7 +165,7 @@ addEventListener("keydown", (event) => {
 element("sign-out").addEventListener("click", () => void online(signOutOrSay));
 addEventListener("blur", pause);
 document.addEventListener("visibilitychange", () => document.hidden && pause());
-// An unsent score is sent when the connection is back. A page from the
+// A score that the backend does not know is sent when the connection is back. A page from the
 // back/forward cache may show a player who has signed out since.
 addEventListener("online", () => void online(refresh));
 addEventListener("pageshow", (event) => event.persisted && void online(refresh));

@@ -188,6 +188,17 @@ export const follow = (callback) => {
 };
 
 /**
+ * Returns what a token says of its player. Throws if it is not a JWT.
+ *
+ * @param {any} token
+ */
+export const claims = (token) =>
+  JSON.parse(
+    // A JWT's parts are base64url (RFC 7515 §2), which atob does not read, of UTF-8.
+    decodeURIComponent(escape(atob(token.split(".")[1].replace(/-/g, "+").replace(/_/g, "/")))),
+  );
+
+/**
  * The player of the last token: its `sub`.
  *
  * @type {string | undefined}
@@ -213,8 +224,7 @@ export const become = (sub) => {
 export const announce = (token, error) => {
   onToken?.(error);
   try {
-    // A JWT's parts are base64url (RFC 7515 §2), which atob does not read.
-    become(JSON.parse(atob(token.split(".")[1].replace(/-/g, "+").replace(/_/g, "/"))).sub);
+    become(claims(token).sub);
   } catch {
     if (error && isExpired(error)) become();
   }
@@ -318,7 +328,7 @@ export const answered = async (response, minting) => {
     detail:
       local &&
       minting &&
-      `The dev server answered ${status} and gave no test player: it has to answer POST /__platform/token/user/<n> and /__platform/token/guest/<n> with what \`platform test-token <n> --json\` prints.`,
+      `The dev server gave no test player (${status}): start it with \`platform dev\`.`,
     ...body,
     header: headers.get("X-Request-Id"),
     seconds: body ? body.expires_in : !local && headers.get("Retry-After"),

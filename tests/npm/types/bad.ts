@@ -29,6 +29,14 @@ platform.getAccessToken({ force: true });
 // @ts-expect-error The token is promised, not there.
 const token: string = platform.getAccessToken();
 
+// platform.player
+// @ts-expect-error The player is promised, not there.
+platform.player().username;
+// @ts-expect-error Nobody changes who plays.
+(await platform.player()).username = "me";
+// @ts-expect-error The token calls it sub, the page calls it id.
+(await platform.player()).sub;
+
 // platform.loginUrl, platform.profileUrl
 // @ts-expect-error The page to return to is an address.
 platform.loginUrl({ redirect: "/level/3" });

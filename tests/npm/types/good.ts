@@ -50,6 +50,14 @@ await platform.getAccessToken({ forceRefresh: null });
 await platform.getAccessToken({ forceRefresh: undefined });
 new WebSocket("wss://game.example/live", ["bearer", token]);
 
+// platform.player.
+const { id, username, isGuest } = await platform.player();
+same<typeof id, string>(true);
+same<typeof username, string>(true);
+same<typeof isGuest, boolean>(true);
+const known: platform.Player = await platform.player();
+void known;
+
 // platform.loginUrl and platform.profileUrl answer at once.
 for (const address of [platform.loginUrl, platform.profileUrl]) {
   const url = address();

@@ -11,6 +11,7 @@ use thirtyfour::By;
 
 platform_tests::browser_tests![
     the_demo_knows_a_first_visitor_as_a_guest_and_knows_them_again,
+    a_page_without_a_backend_knows_who_plays,
     the_demo_game_shows_who_plays_and_can_be_played,
     two_first_requests_at_once_leave_a_cookie_that_works,
     the_other_environment_has_the_same_player_and_another_audience,
@@ -61,6 +62,16 @@ async fn the_demo_knows_a_first_visitor_as_a_guest_and_knows_them_again(stage: S
             .await,
         me
     );
+}
+
+async fn a_page_without_a_backend_knows_who_plays(stage: Stage) {
+    let world = World::start().await;
+    stage.open(&world.publish(PageBuilder::new()).await).await;
+    let ask = "const player = await platform.player(); return [player, Object.isFrozen(player)]";
+    let answer = stage.run(ask).await;
+    let claims = player(&stage).await;
+    let expected = json!({ "id": claims.sub, "username": claims.username, "isGuest": true });
+    assert_eq!(answer, json!([expected, true]));
 }
 
 async fn the_demo_game_shows_who_plays_and_can_be_played(stage: Stage) {
@@ -289,6 +300,7 @@ async fn an_expired_session_is_final_until_the_page_is_loaded_again(stage: Stage
         "getAccessToken()",
         "fetch('/api/any')",
         "getAccessToken({ forceRefresh: true })",
+        "player()",
         "getAccessToken()",
     ] {
         let body = format!(

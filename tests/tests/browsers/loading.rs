@@ -27,11 +27,12 @@ async fn platform_is_there_in_the_first_line_of_deferred_and_module_scripts(stag
 }
 
 /// The members of `platform`, in alphabetical order.
-const MEMBERS: [&str; 8] = [
+const MEMBERS: [&str; 9] = [
     "PlatformError",
     "fetch",
     "getAccessToken",
     "loginUrl",
+    "player",
     "profileUrl",
     "reportError",
     "signOut",

@@ -45,22 +45,25 @@ async fn a_name_changed_on_the_profile_page_is_in_the_next_token(stage: Stage) {
     stage.press(&guest.username).await;
     stage.arrives_below(&world.url("auth", "/profile?")).await;
     assert_eq!(typed(&stage).await, guest.username);
-    stage.fill(NAME, "Ada-Lovelace_1815").await;
+    stage.fill(NAME, "Åda-Lovelace_1815").await;
     stage.press(SAVE).await;
     stage.arrives_with("saved=rename").await;
     assert!(stage.status().await.ends_with('.'));
-    assert_eq!(typed(&stage).await, "Ada-Lovelace_1815");
+    assert_eq!(typed(&stage).await, "Åda-Lovelace_1815");
     stage.press("Back to Firefly").await;
     stage.arrives_at(&left).await;
     let renamed = player(&stage).await;
-    assert_eq!(renamed.username, "Ada-Lovelace_1815");
+    assert_eq!(renamed.username, "Åda-Lovelace_1815");
     assert_eq!((&renamed.sub, renamed.is_anon), (&guest.sub, false));
     // The game shows it, and its backend receives it.
-    stage.says("Ada-Lovelace_1815").await;
+    stage.says("Åda-Lovelace_1815").await;
     let me = stage
         .run("return (await platform.fetch('/api/me')).json()")
         .await;
-    assert_eq!(me["username"], "Ada-Lovelace_1815");
+    assert_eq!(me["username"], "Åda-Lovelace_1815");
+    let here = stage.run("return platform.player()").await;
+    let expected = json!({ "id": guest.sub, "username": "Åda-Lovelace_1815", "isGuest": false });
+    assert_eq!(here, expected);
 }
 
 async fn a_name_that_cannot_be_had_is_explained_and_what_was_typed_is_kept(stage: Stage) {

@@ -17,20 +17,29 @@ export class Suspended extends Error {}
 
 /**
  * Calls the game's backend as the player. Returns the JSON answer, or
- * `undefined` if the answer is empty (204).
- *
- * It rejects with `Offline` or `Suspended`. While the browser navigates to the
- * sign-in page, the promise never settles, so that no error is shown briefly.
+ * `undefined` if the answer is empty (204). Rejects as `asPlayer` does.
  *
  * @param {string} path
  * @param {platform.FetchInit} [init]
  */
-export async function call(path, init) {
+export const call = (path, init) =>
+  asPlayer(async (platform) => read(await platform.fetch(path, init)));
+
+/**
+ * Runs an action of the runtime for the player, and returns its result.
+ *
+ * It rejects with `Offline` or `Suspended`. While the browser navigates to the
+ * sign-in page, the promise never settles, so that no error is shown briefly.
+ *
+ * @template T
+ * @param {(platform: Platform) => Promise<T>} action
+ * @returns {Promise<T>}
+ */
+async function asPlayer(action) {
   if (!platform) throw new Offline("The platform is not available.");
   for (let attempt = 0; ; attempt += 1) {
     try {
-      const response = await platform.fetch(path, init);
-      return await read(response);
+      return await action(platform);
     } catch (error) {
       // Any other error is a bug in the game, which must not be hidden.
       if (!(error instanceof platform.PlatformError)) throw error;
@@ -85,11 +94,8 @@ function remedy(error) {
   return "go on";
 }
 
-/** @typedef {{ sub: string, username: string, is_anon: boolean }} Player */
-
-/** Returns the player.
- * @returns {Promise<Player>} */
-export const whoPlays = () => call("/api/me");
+/** Returns the player. */
+export const whoPlays = () => asPlayer((platform) => platform.player());
 
 /** The addresses are read when they are shown: they lead back to this page. */
 export const links = {

@@ -20,7 +20,7 @@ const LONGEST_FRAME = 1 / 20;
 
 /** @type {"ready" | "playing" | "paused" | "over" | "stopped"} */
 let state = "ready";
-/** @type {import("./account.js").Player | undefined} */
+/** @type {platform.Player | undefined} */
 let player;
 let best = 0;
 
@@ -146,12 +146,12 @@ function leavePlay(next) {
 /** Sends the round's score, or keeps it in this browser until it can be sent.
  * @param {number} score */
 async function keep(score) {
-  remember(score, player?.sub);
+  remember(score, player?.id);
   // If the player is not known yet, `refresh` asks who it is first.
   if (!player) return refresh();
-  const { sub } = player;
+  const { id } = player;
   await online(async () => {
-    const after = await sendUnsent(sub);
+    const after = await sendUnsent(id);
     if (after) showStanding(after);
   });
 }
@@ -161,7 +161,7 @@ async function refresh() {
   await online(async () => {
     player = await whoPlays();
     screen.showPlayer(player);
-    showStanding((await sendUnsent(player.sub)) ?? (await standing()));
+    showStanding((await sendUnsent(player.id)) ?? (await standing()));
   });
 }
 

@@ -25,8 +25,8 @@ element("sign-out").addEventListener("click", async () => {
 
 /** Shows the player, with a link to sign in for a guest and a button to sign
  * out for others.
- * @param {import("./account.js").Player} player */
-export function showPlayer({ username, is_anon: isGuest }) {
+ * @param {platform.Player} player */
+export function showPlayer({ username, isGuest }) {
   const name = link("name");
   // Never as HTML: the player chooses the name.
   name.textContent = username;
