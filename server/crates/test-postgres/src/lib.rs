@@ -18,7 +18,7 @@ use std::time::Duration;
 use tokio::time::Instant;
 
 /// How to get PostgreSQL, if there is none.
-const ADVICE: &str = "these tests need PostgreSQL 15 or later: run `cargo xtask setup`, or \
+const ADVICE: &str = "these tests need PostgreSQL 15 or later: run `cargo xtask test`, which installs it, or \
      `sudo apt-get install postgresql`, or have its `initdb` and `postgres` on the PATH";
 /// Where Debian's packages install the programs, in a folder for each version.
 const DEBIAN: &str = "/usr/lib/postgresql";

@@ -14,7 +14,7 @@ use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
 /// How to get Redis, if there is none.
-const ADVICE: &str = "these tests need Redis 7: run `cargo xtask setup`, or `sudo apt-get install \
+const ADVICE: &str = "these tests need Redis 7: run `cargo xtask test`, which installs it, or `sudo apt-get install \
      redis-server`, or have `redis-server` on the PATH";
 /// How long one attempt to reach the server may take, and how many there are.
 const ATTEMPT: Duration = Duration::from_secs(1);

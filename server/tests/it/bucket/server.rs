@@ -15,7 +15,7 @@ use tokio::sync::watch;
 use tokio::time::Instant;
 
 /// How to get the S3 server, where there is none.
-const ADVICE: &str = "these tests need s3s-fs: run `cargo xtask setup`, or \
+const ADVICE: &str = "these tests need s3s-fs: run `cargo xtask test`, which installs it, or \
      `cargo install s3s-fs --features binary`, or have it on the PATH";
 /// Its program.
 const PROGRAM: &str = "s3s-fs";
@@ -148,7 +148,7 @@ fn spawn(folder: &Path, port: u16) -> Child {
         .unwrap()
 }
 
-/// Returns the S3 server's program: on the `PATH`, or where `cargo xtask setup` keeps it.
+/// Returns the S3 server's program: on the `PATH`, or where the set-up of `cargo xtask` keeps it.
 #[expect(
     clippy::disallowed_methods,
     reason = "where programs are is no setting of the platform's"
