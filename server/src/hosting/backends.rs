@@ -2,7 +2,6 @@
 //!
 //! | module | contents |
 //! |---|---|
-//! | `paths` | which paths belong to a backend, and which to the platform |
 //! | `headers` | the headers of forwarded requests and responses |
 //! | `address_policy` | which addresses a backend may have |
 //! | `response_body` | responses that stall |
@@ -29,6 +28,8 @@ use hyper_util::client::legacy::Client;
 use hyper_util::rt::{TokioExecutor, TokioTimer};
 use platform_protocol::names::Environment;
 use platform_protocol::problem::ProblemCode;
+use platform_serving::paths::is_reserved;
+use platform_serving::{forwarding, paths};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio_util::sync::CancellationToken;
 
@@ -53,7 +54,6 @@ mod forward;
 mod headers;
 mod open_connections;
 mod own_sockets;
-mod paths;
 mod response_body;
 mod tunnel;
 
@@ -64,7 +64,6 @@ pub use self::connection_test::Trial;
 use self::forward::{BackendClient, Handshake};
 use self::open_connections::{Door, Doors};
 pub use self::own_sockets::OwnSockets;
-pub use self::paths::is_reserved;
 
 /// The default paths of a game that are forwarded to its backend.
 const PATHS: &str = "/api/";
@@ -321,7 +320,7 @@ impl Backends {
     /// # Errors
     /// `backend-unreachable`
     pub fn refuse_loop(&self, headers: &HeaderMap) -> Result<(), ApiError> {
-        if headers.contains_key(header::VIA) && headers::came_through(headers, &self.name) {
+        if headers.contains_key(header::VIA) && forwarding::came_through(headers, &self.name) {
             return Err(ApiError::new(ProblemCode::BackendUnreachable)
                 .with_detail("The game's backend address leads back to the platform itself."));
         }

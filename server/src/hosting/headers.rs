@@ -1,6 +1,7 @@
 //! The headers of a file: its media type, and how long it may be cached.
 
 use axum::http::{HeaderMap, HeaderValue, header};
+use platform_serving::media_type::{compressed_by_engine, content_type};
 
 use crate::web::encoding::Coding;
 
@@ -8,9 +9,6 @@ use crate::web::encoding::Coding;
 const ASK_AGAIN: HeaderValue = HeaderValue::from_static("no-cache");
 /// The name changes with the content, so it never needs to be revalidated.
 const FOR_EVER: HeaderValue = HeaderValue::from_static("public, max-age=31536000, immutable");
-/// The parameter for text formats, whose charset browsers otherwise guess.
-const UTF8: &str = "; charset=utf-8";
-
 /// Whether the content at a path can change.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Lives {
@@ -25,7 +23,7 @@ pub enum Lives {
 pub fn describe(headers: &mut HeaderMap, path: &str, coding: Coding, lives: Lives) {
     let (path, coding) = match compressed_by_engine(path) {
         Some(inner) if coding == Coding::Identity => inner,
-        _ => (path, coding),
+        _ => (path, coding.as_str()),
     };
     headers.insert(header::CONTENT_TYPE, content_type(path));
     let cache = match lives {
@@ -34,8 +32,8 @@ pub fn describe(headers: &mut HeaderMap, path: &str, coding: Coding, lives: Live
     };
     headers.insert(header::CACHE_CONTROL, cache);
     headers.append(header::VARY, HeaderValue::from_static("Accept-Encoding"));
-    if coding != Coding::Identity {
-        let coding = HeaderValue::from_static(coding.as_str());
+    if coding != Coding::Identity.as_str() {
+        let coding = HeaderValue::from_static(coding);
         headers.insert(header::CONTENT_ENCODING, coding);
     }
 }
@@ -49,23 +47,6 @@ pub fn isolate(headers: &mut HeaderMap) {
     ] {
         headers.insert(name, HeaderValue::from_static(value));
     }
-}
-
-/// Returns the media type of a file by its name.
-fn content_type(path: &str) -> HeaderValue {
-    // The library differs from the standard for modules (RFC 9239), and does not know source maps.
-    let guessed = match path.rsplit_once('.') {
-        Some((_, "mjs")) => mime_guess::mime::TEXT_JAVASCRIPT,
-        Some((inner, "map")) if inner.ends_with("js") || inner.ends_with("css") => {
-            mime_guess::mime::APPLICATION_JSON
-        }
-        _ => mime_guess::from_path(path).first_or_octet_stream(),
-    };
-    let text = guessed.type_() == mime_guess::mime::TEXT
-        || matches!(guessed.subtype().as_str(), "json" | "javascript");
-    let charset = if text { UTF8 } else { "" };
-    HeaderValue::try_from(format!("{}{charset}", guessed.essence_str()))
-        .unwrap_or(HeaderValue::from_static("application/octet-stream"))
 }
 
 /// Whether a browser that opens a file with this name runs the scripts in it: pages, and all XML,
@@ -100,19 +81,6 @@ pub fn is_compressible(path: &str) -> bool {
             extension,
             "pck" | "data" | "gltf" | "glb" | "obj" | "glsl" | "vert" | "frag" | "map" | "ttf"
         )
-}
-
-/// Unity compresses files that its loader requests by name, such as `game.wasm.br`, and expects the
-/// server to declare it. Returns the name of the file inside, and the coding.
-fn compressed_by_engine(path: &str) -> Option<(&str, Coding)> {
-    let (inner, coding) = match path.rsplit_once('.')? {
-        (inner, "br") => (inner, Coding::Brotli),
-        (inner, "gz") => (inner, Coding::Gzip),
-        _ => return None,
-    };
-    let known = [".wasm", ".js", ".data", ".symbols.json"];
-    let known = known.iter().any(|end| inner.ends_with(end));
-    known.then_some((inner, coding))
 }
 
 #[cfg(test)]

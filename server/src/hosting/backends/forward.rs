@@ -4,13 +4,15 @@
 use std::time::Duration;
 
 use axum::body::Body;
-use axum::http::{HeaderMap, HeaderName, HeaderValue, Request, StatusCode, Version, header};
+use axum::http::{HeaderMap, Request, StatusCode, header};
 use axum::response::Response;
 use headers::{HeaderMapExt as _, SecWebsocketAccept, SecWebsocketKey};
 use hyper::upgrade::OnUpgrade;
 use hyper_rustls::HttpsConnector;
 use hyper_util::client::legacy::Client;
 use hyper_util::rt::TokioIo;
+use platform_serving::forwarding::{append_via, drop_hop_by_hop, elements};
+use platform_serving::websocket::{is_websocket, loses_handshake, upgrade};
 use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
 
@@ -20,33 +22,8 @@ use crate::domain::errors::chain;
 /// The time limit for taking over both connections for a tunnel.
 const HANDED_OVER: Duration = Duration::from_secs(5);
 
-/// The hop-by-hop headers (RFC 9110 §7.6.1). `TE` is one of them as well, unless it asks for
-/// trailers, which are forwarded.
-const HOP_BY_HOP: [HeaderName; 6] = [
-    header::CONNECTION,
-    HeaderName::from_static("keep-alive"),
-    HeaderName::from_static("proxy-connection"),
-    header::TRANSFER_ENCODING,
-    header::TRAILER,
-    header::UPGRADE,
-];
-
 /// One client for all backends: it pools connections by address.
 pub(super) type BackendClient = Client<HttpsConnector<address_policy::Connector>, Body>;
-
-/// Removes the hop-by-hop headers, and those that `Connection` names (RFC 9110 §7.6.1).
-pub(super) fn drop_hop_by_hop(headers: &mut HeaderMap) {
-    let named: Vec<HeaderName> = elements(headers, &header::CONNECTION)
-        .filter_map(|name| HeaderName::from_bytes(name).ok())
-        .collect();
-    for name in named.iter().chain(&HOP_BY_HOP) {
-        headers.remove(name);
-    }
-    let te = headers.get(header::TE).map(HeaderValue::as_bytes);
-    if te.is_some_and(|te| !te.trim_ascii().eq_ignore_ascii_case(b"trailers")) {
-        headers.remove(header::TE);
-    }
-}
 
 /// Sends `request`, which already has its headers for the backend, to the backend at `url`, as the
 /// proxy `via`. With a `handshake` it asks for a WebSocket.
@@ -170,53 +147,10 @@ async fn pass(visitor: OnUpgrade, backend: OnUpgrade, end: &CancellationToken) {
     }
 }
 
-/// Returns the elements of a header that is a list (RFC 9110 §5.6.1).
-fn elements<'a>(headers: &'a HeaderMap, name: &HeaderName) -> impl Iterator<Item = &'a [u8]> {
-    let values = headers.get_all(name).into_iter();
-    let elements = values.flat_map(|value| value.as_bytes().split(|byte| *byte == b','));
-    elements.map(<[u8]>::trim_ascii)
-}
-
-/// Whether `Connection` names a header of the handshake: it ends here then, and the
-/// backend would get half a handshake.
-fn loses_handshake(headers: &HeaderMap) -> bool {
-    let prefix = b"sec-websocket-";
-    elements(headers, &header::CONNECTION).any(|name| {
-        let begins = name.get(..prefix.len());
-        begins.is_some_and(|begins| begins.eq_ignore_ascii_case(prefix))
-    })
-}
-
-fn is_websocket(headers: &HeaderMap) -> bool {
-    let has = |name, wanted: &[u8]| {
-        elements(headers, &name).any(|element| element.eq_ignore_ascii_case(wanted))
-    };
-    has(header::CONNECTION, b"upgrade") && has(header::UPGRADE, b"websocket")
-}
-
-fn upgrade(headers: &mut HeaderMap) {
-    headers.insert(header::CONNECTION, HeaderValue::from_static("upgrade"));
-    headers.insert(header::UPGRADE, HeaderValue::from_static("websocket"));
-}
-
-/// Adds the platform to the `Via` of a message (RFC 9110 §7.6.3).
-fn append_via(headers: &mut HeaderMap, version: Version, name: &str) {
-    let version = match version {
-        Version::HTTP_10 => "1.0",
-        _ => "1.1",
-    };
-    let before = headers.get_all(header::VIA).into_iter();
-    let mut through: Vec<&[u8]> = before.map(HeaderValue::as_bytes).collect();
-    let here = format!("{version} {name}");
-    through.push(here.as_bytes());
-    // One line: some programs read only the first one.
-    if let Ok(through) = HeaderValue::from_bytes(&through.join(&b", "[..])) {
-        headers.insert(header::VIA, through);
-    }
-}
-
 #[cfg(test)]
 mod tests {
+    use axum::http::HeaderValue;
+
     use super::*;
 
     fn headers(lines: &[(&'static str, &'static str)]) -> HeaderMap {
@@ -225,42 +159,6 @@ mod tests {
             headers.append(*name, HeaderValue::from_static(value));
         }
         headers
-    }
-
-    fn left(lines: &[(&'static str, &'static str)]) -> Vec<String> {
-        let mut headers = headers(lines);
-        drop_hop_by_hop(&mut headers);
-        headers.keys().map(ToString::to_string).collect()
-    }
-
-    #[test]
-    fn the_headers_of_one_connection_end_here() {
-        let lines = [
-            ("connection", "close, X-Secret"),
-            ("connection", "keep-alive, cookie,, @"),
-            ("keep-alive", "timeout=5"),
-            ("proxy-connection", "close"),
-            ("transfer-encoding", "chunked"),
-            ("trailer", "x-sum"),
-            ("upgrade", "h2c"),
-            ("x-secret", "1"),
-            ("cookie", "a=1"),
-            ("x-other", "kept"),
-        ];
-        assert_eq!(left(&lines), ["x-other"]);
-        assert_eq!(left(&[("te", " Trailers ")]), ["te"]);
-        assert!(left(&[("te", "trailers, gzip")]).is_empty());
-        assert!(left(&[("te", "trailers"), ("connection", "te")]).is_empty());
-    }
-
-    #[test]
-    fn the_platform_is_the_last_of_those_that_a_message_came_through() {
-        let mut headers = headers(&[("via", "1.0 fred, 1.1 other")]);
-        append_via(&mut headers, Version::HTTP_10, "platform.localhost:8787");
-        let through: Vec<_> = elements(&headers, &header::VIA).collect();
-        let expected: [&[u8]; 3] = [b"1.0 fred", b"1.1 other", b"1.0 platform.localhost:8787"];
-        assert_eq!(through, expected);
-        assert_eq!(headers.get_all(header::VIA).into_iter().count(), 1);
     }
 
     /// The request of RFC 6455 §1.3, without the lines named `without`.

@@ -1,13 +1,11 @@
 //! Rewrites the headers of forwarded requests and responses: headers that only the platform may
 //! set, and its cookies.
 
-use std::net::IpAddr;
-
 use axum::http::request::Parts;
 use axum::http::{HeaderMap, HeaderName, HeaderValue, header};
 use platform_protocol::claims::ASSERTION_HEADER;
+use platform_serving::forwarding::{drop_hop_by_hop, drop_spoofed, introduce};
 
-use super::forward::drop_hop_by_hop;
 use crate::games::catalogue::Game;
 use crate::games::takedown::forgot_cookie_name;
 use crate::web::cookies::session_cookie_name;
@@ -15,42 +13,8 @@ use crate::web::csrf::browser_cookie_name;
 use crate::web::request_context::Context;
 use crate::web::request_id::X_REQUEST_ID;
 
-/// Headers that a backend may trust, and that only the platform may therefore set, in addition to
-/// all names that begin with `x-forwarded-`; and headers for proxies.
-const OURS: [HeaderName; 22] = [
-    // The platform's signed statement.
-    ASSERTION,
-    // Programs that convert headers to variables read it as a proxy's address (RFC 3875 §4.1.18,
-    // "httpoxy").
-    HeaderName::from_static("proxy"),
-    header::FORWARDED,
-    HeaderName::from_static("forwarded-for"),
-    HeaderName::from_static("forwarded-host"),
-    HeaderName::from_static("x-forwarded"),
-    HeaderName::from_static("x-cluster-client-ip"),
-    HeaderName::from_static("fastly-client-ip"),
-    HeaderName::from_static("fly-client-ip"),
-    HeaderName::from_static("cf-connecting-ipv6"),
-    HeaderName::from_static("x-remote-addr"),
-    HeaderName::from_static("x-originating-ip"),
-    HeaderName::from_static("x-host"),
-    header::PROXY_AUTHORIZATION,
-    HeaderName::from_static("x-real-ip"),
-    HeaderName::from_static("x-client-ip"),
-    HeaderName::from_static("true-client-ip"),
-    HeaderName::from_static("cf-connecting-ip"),
-    HeaderName::from_static("x-original-host"),
-    HeaderName::from_static("x-http-method-override"),
-    HeaderName::from_static("x-original-url"),
-    HeaderName::from_static("x-rewrite-url"),
-];
-
 /// The header with the platform's signed statement.
 const ASSERTION: HeaderName = HeaderName::from_static(ASSERTION_HEADER);
-
-const X_FORWARDED_FOR: HeaderName = HeaderName::from_static("x-forwarded-for");
-const X_FORWARDED_HOST: HeaderName = HeaderName::from_static("x-forwarded-host");
-const X_FORWARDED_PROTO: HeaderName = HeaderName::from_static("x-forwarded-proto");
 
 /// Headers with which a backend could make a proxy in front of the platform replace the response by
 /// a local file, or by the response of another address.
@@ -75,17 +39,6 @@ const COOKIES: [&str; 6] = [
     forgot_cookie_name(false),
 ];
 
-/// Whether a request has already been through the platform with this name (RFC 9110 §7.6.3).
-pub(crate) fn came_through(headers: &HeaderMap, name: &str) -> bool {
-    let elements = headers
-        .get_all(header::VIA)
-        .iter()
-        .flat_map(|value| value.as_bytes().split(|byte| *byte == b','));
-    elements
-        .filter_map(|element| std::str::from_utf8(element).ok())
-        .any(|element| element.split_ascii_whitespace().nth(1) == Some(name))
-}
-
 /// Converts a visitor's headers to those for a backend, with the platform's own `assertion`.
 pub(super) fn prepare(
     parts: &mut Parts,
@@ -101,7 +54,7 @@ pub(super) fn prepare(
     }
     // The client sets the backend's own host.
     parts.headers.remove(header::HOST);
-    introduce(&mut parts.headers, game, context.client);
+    introduce(&mut parts.headers, &game.origin, context.client);
     hide_cookies(&mut parts.headers);
     // The backend can log with the same id.
     parts
@@ -114,48 +67,6 @@ pub(super) fn authority(game: &Game) -> &str {
     game.origin
         .split_once("://")
         .map_or("", |(_, authority)| authority)
-}
-
-/// Sets the headers about client and host, both in the format of RFC 7239 and in the older one.
-fn introduce(headers: &mut HeaderMap, game: &Game, client: IpAddr) {
-    let (scheme, host) = game.origin.split_once("://").unwrap_or_default();
-    // An IPv6 address is in brackets and quotes (RFC 7239 §6).
-    let node = match client {
-        IpAddr::V4(client) => client.to_string(),
-        IpAddr::V6(client) => format!("\"[{client}]\""),
-    };
-    let lines = [
-        (
-            header::FORWARDED,
-            format!("for={node};host=\"{host}\";proto={scheme}"),
-        ),
-        (X_FORWARDED_FOR, client.to_string()),
-        (X_FORWARDED_HOST, host.to_owned()),
-        (X_FORWARDED_PROTO, scheme.to_owned()),
-    ];
-    for (name, value) in lines {
-        if let Ok(value) = HeaderValue::try_from(value) {
-            headers.insert(name, value);
-        }
-    }
-}
-
-/// Removes headers that a backend might trust, but that anyone could have set.
-fn drop_spoofed(headers: &mut HeaderMap) {
-    let spoofed: Vec<HeaderName> = headers
-        .keys()
-        .filter(|name| {
-            // Programs that convert headers to variables do not distinguish an underscore from a
-            // hyphen (RFC 3875 §4.1.18).
-            name.as_str().starts_with("x-forwarded-")
-                || name.as_str().contains('_')
-                || OURS.contains(name)
-        })
-        .cloned()
-        .collect();
-    for name in spoofed {
-        headers.remove(name);
-    }
 }
 
 /// Returns a cookie's name: the part before `=`, without surrounding white space.
@@ -391,26 +302,6 @@ mod tests {
             "a=1;domain=demo.platform.localhost.",
         ] {
             assert!(!may_be_set(bad.as_bytes(), host), "{bad}");
-        }
-    }
-
-    #[test]
-    fn a_request_that_was_here_before_is_known() {
-        let headers =
-            |value| HeaderMap::from_iter([(header::VIA, HeaderValue::from_static(value))]);
-        let name = "platform.localhost:8787";
-        for value in [
-            "1.1 platform.localhost:8787",
-            "1.0 fred, 1.1 platform.localhost:8787 (x)",
-        ] {
-            assert!(came_through(&headers(value), name), "{value}");
-        }
-        for value in [
-            "1.1 fred",
-            "1.1 platform.localhost:87",
-            "platform.localhost:8787",
-        ] {
-            assert!(!came_through(&headers(value), name), "{value}");
         }
     }
 }

@@ -10,6 +10,7 @@ use bytes::Bytes;
 use percent_encoding::{CONTROLS, percent_decode_str, utf8_percent_encode};
 use platform_protocol::names::Environment;
 use platform_protocol::problem::ProblemCode;
+use platform_serving::paths::is_reserved;
 
 use crate::domain::project::{Deployment, FileEntry};
 use crate::games::catalogue::Game;
@@ -17,7 +18,7 @@ use crate::games::files::FileError;
 use crate::games::immutable_files::is_clear;
 use crate::games::takedown;
 use crate::hosting::HostingState;
-use crate::hosting::backends::{Backend, is_reserved};
+use crate::hosting::backends::Backend;
 use crate::hosting::earlier_deployments::may_answer;
 use crate::hosting::file_cache::Contents;
 use crate::hosting::headers::{self, Lives};

@@ -5,6 +5,7 @@ use std::borrow::Cow;
 use std::sync::Arc;
 
 use axum::extract::State;
+use platform_serving::paths::is_reserved;
 use serde::Deserialize;
 use url::Url;
 use utoipa::ToSchema;
@@ -12,7 +13,7 @@ use utoipa::ToSchema;
 use super::views::{EnvironmentView, TriedEnvironmentView};
 use crate::auth::project_caller::{EnvironmentEditor, EnvironmentPath};
 use crate::domain::project::BackendSettings;
-use crate::hosting::backends::{AddressPolicy, is_reserved};
+use crate::hosting::backends::AddressPolicy;
 use crate::projects::ProjectsState;
 use crate::web::api::{ApiJson, invalid};
 use crate::web::api_error::ApiError;

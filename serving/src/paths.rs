@@ -9,7 +9,8 @@ const DECODINGS: usize = 3;
 
 /// Whether a path is under `prefix`: `/api` includes `/api` and `/api/x`, but not `/apix`; `/api/`
 /// only includes paths after the slash.
-pub(super) fn is_below(path: &str, prefix: &str) -> bool {
+#[must_use]
+pub fn is_below(path: &str, prefix: &str) -> bool {
     path.strip_prefix(prefix)
         .is_some_and(|rest| prefix.ends_with('/') || rest.is_empty() || rest.starts_with('/'))
 }
@@ -44,7 +45,8 @@ pub fn is_reserved(path: &str) -> bool {
 
 /// Whether a path could lead out of its prefix: a backend might resolve `..`, and then serve a path
 /// outside of it.
-pub(super) fn leads_out(path: &str) -> bool {
+#[must_use]
+pub fn leads_out(path: &str) -> bool {
     let encoded_slash = |segment: &str| {
         percent_decode_str(segment).any(|byte| matches!(byte, b'/' | b'\\' | b'\0'))
     };
