@@ -241,11 +241,15 @@ impl<T: Fn(u64)> Read for Told<'_, T> {
 }
 
 /// Whether an entry is deployed, or is a folder to look into.
-fn is_deployed(entry: &DirEntry) -> bool {
-    let name = entry.file_name().to_string_lossy();
+pub(crate) fn is_deployed(entry: &DirEntry) -> bool {
+    is_deployed_name(&entry.file_name().to_string_lossy(), entry.depth() == 1)
+}
+
+/// Whether a file or folder of this name is deployed; `at_top`: right in the game's folder.
+pub(crate) fn is_deployed_name(name: &str, at_top: bool) -> bool {
     let is_hidden = name.starts_with('.') && name != ".well-known";
     let stays_at_top = name == SETTINGS_NAME || name == "node_modules";
-    !(is_hidden || (entry.depth() == 1 && stays_at_top))
+    !(is_hidden || (at_top && stays_at_top))
 }
 
 /// A relative path with `/` between folders.

@@ -1,15 +1,20 @@
 //! The command line's grammar and its help.
 
+mod dev;
+
 use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use platform_protocol::names::Environment;
 
+pub(crate) use self::dev::DevOptions;
+
 const EXAMPLES: &str = "\
 Examples:
   platform login                     sign in, by a code in any browser
   platform init my-game              a new game from the template
+  platform dev -- npm run dev        the game on this machine, with test players
   platform projects create my-game   a project of your own on the platform
   platform deploy                    the built game to its dev address
   platform deploy --env prod         the built game to its players
@@ -190,6 +195,9 @@ Examples:
         #[command(subcommand)]
         command: FramesCommand,
     },
+    /// Run the game on this machine, with test players
+    #[command(after_help = dev::EXAMPLES)]
+    Dev(DevOptions),
     /// Print the runtime script of the game's dev address
     #[command(after_help = "Example:\n  platform runtime > public/runtime.js")]
     Runtime,

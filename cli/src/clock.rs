@@ -1,6 +1,6 @@
 //! The one place that reads the clock and waits.
 
-use std::time::{Duration, SystemTime};
+use std::time::{Duration, Instant, SystemTime};
 
 /// Seconds since the epoch.
 #[expect(
@@ -22,4 +22,24 @@ pub(crate) fn now() -> i64 {
 )]
 pub(crate) async fn pause(time: Duration) {
     tokio::time::sleep(time).await;
+}
+
+/// Measures how long something takes.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Stopwatch(Instant);
+
+impl Stopwatch {
+    /// Starts now.
+    #[expect(
+        clippy::disallowed_methods,
+        reason = "looking at a folder takes the longer pauses the longer it takes"
+    )]
+    pub(crate) fn start() -> Self {
+        Self(Instant::now())
+    }
+
+    /// The time since then.
+    pub(crate) fn elapsed(self) -> Duration {
+        self.0.elapsed()
+    }
 }

@@ -3,6 +3,8 @@
 use std::ffi::OsString;
 use std::path::PathBuf;
 
+use etcetera::BaseStrategy as _;
+
 use crate::secret::Secret;
 
 /// The environment's values; an empty variable counts as absent.
@@ -16,6 +18,10 @@ pub(crate) struct ProcessEnvironment {
     pub(crate) token: Option<Secret>,
     /// `XDG_CONFIG_HOME`, if it is absolute, as its specification demands.
     pub(crate) config_home: Option<PathBuf>,
+    /// `XDG_CACHE_HOME`, if it is absolute.
+    pub(crate) cache_home: Option<PathBuf>,
+    /// `PORT`, which names a port to a dev server.
+    pub(crate) port: Option<u16>,
     /// Whether the user can see a browser that is opened here.
     pub(crate) shows_browser: bool,
 }
@@ -30,9 +36,21 @@ impl ProcessEnvironment {
         Self::from(|name| std::env::var_os(name))
     }
 
+    /// Where this program may keep copies: `$XDG_CACHE_HOME/platform`, else in the system's own place;
+    /// `None` if there is no home folder.
+    pub(crate) fn cache_folder(&self) -> Option<PathBuf> {
+        let of_system = || Some(etcetera::choose_base_strategy().ok()?.cache_dir());
+        let folder = self.cache_home.clone().or_else(of_system)?;
+        Some(folder.join("platform"))
+    }
+
     fn from(get: impl Fn(&str) -> Option<OsString>) -> Self {
         let get = |name: &str| get(name).filter(|value| !value.is_empty());
         let text = |name: &str| get(name).and_then(|value| value.into_string().ok());
+        let folder = |name: &str| {
+            let folder = get(name).map(PathBuf::from);
+            folder.filter(|path| path.is_absolute())
+        };
         let any = |names: &[&str]| names.iter().any(|name| get(name).is_some());
         let remote = any(&["SSH_CONNECTION", "SSH_CLIENT", "SSH_TTY"]);
         // Except on Windows and macOS, a variable names the screen; under WSL, Windows opens the
@@ -43,9 +61,9 @@ impl ProcessEnvironment {
             origin: text("PLATFORM_ORIGIN"),
             project: text("PLATFORM_PROJECT"),
             token: text("PLATFORM_TOKEN").map(|token| Secret::new(token.trim())),
-            config_home: get("XDG_CONFIG_HOME")
-                .map(PathBuf::from)
-                .filter(|path| path.is_absolute()),
+            config_home: folder("XDG_CONFIG_HOME"),
+            cache_home: folder("XDG_CACHE_HOME"),
+            port: text("PORT").and_then(|port| port.parse().ok()),
             shows_browser: screen && !remote && !any(&["CI"]),
         }
     }

@@ -12,6 +12,7 @@
 
 mod archive;
 mod args;
+mod browser;
 mod client;
 mod clock;
 mod commands;

@@ -122,6 +122,17 @@ impl Session {
         self.given.is_some()
     }
 
+    /// The account's name as far as it is known without the platform: the sign-in may have ended
+    /// elsewhere.
+    pub(crate) fn known_username(&self) -> Option<String> {
+        let stored = || {
+            let entry = self.credentials.look_up(self.http.origin()).ok()?;
+            Some(entry?.access_token)
+        };
+        let token = self.given.clone().or_else(stored)?;
+        Some(Bearer::of(&token)?.username)
+    }
+
     /// Returns a token that can be sent now.
     ///
     /// # Errors

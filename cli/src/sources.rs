@@ -32,14 +32,17 @@ pub(crate) fn warning(folder: &Path, index_html: &str) -> Option<String> {
     ))
 }
 
-/// What shows that these are sources.
-fn sign(folder: &Path, index_html: &str) -> Option<String> {
-    let scripts = module_scripts(index_html);
-    let source = scripts.into_iter().find(|src| {
+/// A script that the page loads and no browser can run.
+pub(crate) fn unbuilt_script(index_html: &str) -> Option<String> {
+    module_scripts(index_html).into_iter().find(|src| {
         let path = src.split(['?', '#']).next().unwrap_or_default();
         ENDINGS.iter().any(|ending| path.ends_with(ending))
-    });
-    if let Some(source) = source {
+    })
+}
+
+/// What shows that these are sources.
+fn sign(folder: &Path, index_html: &str) -> Option<String> {
+    if let Some(source) = unbuilt_script(index_html) {
         return Some(format!("{INDEX} loads {source}"));
     }
     let name = NAMES.iter().find(|name| folder.join(name).exists());

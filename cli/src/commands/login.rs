@@ -4,6 +4,7 @@
 use std::time::Duration;
 
 use super::Context;
+use crate::browser;
 use crate::client::Http;
 use crate::client::oauth::{DeviceAuthorization, Grant, Metadata, Tokens};
 use crate::clock::{now, pause};
@@ -38,7 +39,8 @@ pub(super) async fn run(context: &Context<'_>, no_browser: bool) -> Result<(), F
     let started = http.authorize_device(&metadata).await?;
     show(&started);
     if !no_browser && context.environment.shows_browser {
-        open_browser(&started);
+        let complete = started.verification_uri_complete.as_ref();
+        browser::open(complete.unwrap_or(&started.verification_uri));
     }
     let command = settings.origin.login_command();
     let tokens = wait(&started, &command, || {
@@ -80,17 +82,6 @@ fn show(started: &DeviceAuthorization) {
     }
     let minutes = started.expires_in.div_ceil(60);
     terminal::note(format_args!("Waiting, {minutes} minutes at most …"));
-}
-
-/// Tries to open a browser. It runs in parallel, and a failure does not matter.
-fn open_browser(started: &DeviceAuthorization) {
-    let complete = started.verification_uri_complete.as_ref();
-    let address = complete.unwrap_or(&started.verification_uri).clone();
-    let _ = std::thread::Builder::new().spawn(move || {
-        let mut options = webbrowser::BrowserOptions::new();
-        options.with_suppress_output(true);
-        webbrowser::open_browser_with_options(webbrowser::Browser::Default, &address, &options)
-    });
 }
 
 /// Repeats the request until the person has decided (RFC 8628 §3.4 and §3.5).

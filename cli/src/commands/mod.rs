@@ -5,6 +5,7 @@ mod check;
 mod completions;
 mod deploy;
 mod deployments;
+mod dev;
 mod frames;
 mod init;
 mod login;
@@ -107,6 +108,7 @@ pub(crate) async fn run(
         } => rollback::run(&context, deployment.as_deref(), environment.into(), yes).await,
         Command::Backend { command } => backend::run(&context, command).await,
         Command::Frames { command } => frames::run(&context, command).await,
+        Command::Dev(options) => dev::run(&context, &options).await,
         Command::Runtime => runtime::run(&context).await,
         Command::TestToken {
             number,

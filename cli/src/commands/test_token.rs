@@ -7,6 +7,7 @@ use serde_json::json;
 use super::Context;
 use crate::client::json as json_body;
 use crate::failure::Failure;
+use crate::session::Session;
 use crate::terminal;
 
 /// Prints the token, or the platform's whole response.
@@ -18,8 +19,26 @@ pub(super) async fn run(
 ) -> Result<(), Failure> {
     let settings = context.settings()?;
     let slug = settings.project()?;
-    let address = format!("{}/api/projects/{slug}/test-tokens", settings.origin);
     let session = context.session(&settings)?;
+    let token = issue(&session, slug, number, guest).await?;
+    if !json {
+        return terminal::print(&format!("{}\n", token.access_token));
+    }
+    terminal::print(&format!("{}\n", json_of(&token)?))
+}
+
+/// Has the platform issue the token of a test player of the project `slug`.
+///
+/// # Errors
+/// No account is signed in, or the platform refuses.
+pub(super) async fn issue(
+    session: &Session,
+    slug: &str,
+    number: u8,
+    guest: bool,
+) -> Result<TestTokenAnswer, Failure> {
+    let origin = session.http().origin();
+    let address = format!("{origin}/api/projects/{slug}/test-tokens");
     session.look_whose(slug).await?;
     let answer = session
         .ask(|| {
@@ -28,11 +47,14 @@ pub(super) async fn run(
             Ok((request, body))
         })
         .await?;
-    let token: TestTokenAnswer = answer.json()?;
-    if !json {
-        return terminal::print(&format!("{}\n", token.access_token));
-    }
-    let line = serde_json::to_string(&token)
-        .map_err(|error| Failure::failed(format!("The token cannot be written: {error}.")))?;
-    terminal::print(&format!("{line}\n"))
+    answer.json()
+}
+
+/// The platform's whole response.
+///
+/// # Errors
+/// It cannot be written as JSON, which is a fault of the program.
+pub(super) fn json_of(token: &TestTokenAnswer) -> Result<String, Failure> {
+    serde_json::to_string(token)
+        .map_err(|error| Failure::failed(format!("The token cannot be written: {error}.")))
 }

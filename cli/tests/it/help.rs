@@ -26,6 +26,7 @@ async fn help_is_a_result_and_changes_only_on_purpose() {
         "frames",
         "frames set",
         "frames show",
+        "dev",
         "runtime",
         "test-token",
         "logs",

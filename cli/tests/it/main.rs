@@ -7,6 +7,7 @@
 
 mod backend;
 mod deploying;
+mod dev;
 mod exits;
 mod frames;
 mod help;
