@@ -1,6 +1,7 @@
 //! A developer's terminal: separate folders, the real command line, and the browser in which its
 //! code is approved.
 
+use std::fs::File;
 use std::path::PathBuf;
 use std::process::Stdio;
 use std::sync::OnceLock;
@@ -14,7 +15,8 @@ use tokio::process::{Child, Command};
 use crate::forms::{Form, forms};
 use crate::person::{Answer, Person};
 use crate::platform::Site;
-use crate::{poll, server};
+use crate::process::{self, Guarded};
+use crate::{poll, server, settings};
 
 /// A terminal with a separate home folder.
 #[derive(Debug)]
@@ -43,6 +45,15 @@ pub struct Login {
     pub address: String,
     /// The code, as printed.
     pub code: String,
+}
+
+/// A running `platform dev`.
+#[derive(Debug)]
+pub struct Dev {
+    process: Guarded,
+    log: PathBuf,
+    /// The address of the game, without the final slash.
+    pub url: String,
 }
 
 impl Outcome {
@@ -145,6 +156,34 @@ impl Terminal {
         self.run(arguments).await.done()
     }
 
+    /// Starts `platform dev` in a folder of the home folder, on a free port, and waits until it prints
+    /// where the game is. The commands that it starts are found on the `PATH`.
+    ///
+    /// # Panics
+    /// Panics if it cannot be started or is never ready.
+    pub async fn dev(&self, folder: &str, arguments: &[&str]) -> Dev {
+        let log = self.path("dev.log");
+        let file = File::create(&log).expect("a file can be written");
+        let mut command = self.command(&["dev", "--port", "0"]);
+        command
+            .args(arguments)
+            .current_dir(self.path(folder))
+            .env("PATH", settings::variable("PATH").unwrap_or_default())
+            .stdout(file.try_clone().expect("a file has a second handle"))
+            .stderr(file);
+        let mut process = Guarded::start(command.as_std_mut());
+        let url = poll::until("the game's address", async || {
+            let said = std::fs::read_to_string(&log).ok()?;
+            assert!(!process.has_ended(), "it has ended: {said}");
+            // The rest of the block is printed at once.
+            let (_, said) = said.split_once("  Game     ")?;
+            let (url, rest) = said.split_once("/\n")?;
+            rest.contains("Ctrl-C").then(|| url.to_owned())
+        });
+        let url = url.await;
+        Dev { process, log, url }
+    }
+
     /// Starts to sign in, and waits for the code.
     ///
     /// # Panics
@@ -182,6 +221,33 @@ impl Terminal {
         let login = self.begin_login().await;
         login.decide(person, "approve").await;
         login.ended().await.ended_with(0)
+    }
+}
+
+impl Dev {
+    /// Returns what it and its command have printed so far.
+    ///
+    /// # Panics
+    /// Panics if that cannot be read.
+    #[must_use]
+    pub fn said(&self) -> String {
+        std::fs::read_to_string(&self.log).expect("its output")
+    }
+
+    /// Presses Ctrl-C, and waits until it has ended.
+    pub async fn interrupt(&mut self) {
+        process::signal(self.process.id(), "INT");
+        poll::until("platform dev has ended", async || {
+            self.process.has_ended().then_some(())
+        })
+        .await;
+    }
+}
+
+impl Drop for Dev {
+    fn drop(&mut self) {
+        // Unlike SIGKILL, this also ends the command.
+        self.process.end();
     }
 }
 
