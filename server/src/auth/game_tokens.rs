@@ -1,9 +1,11 @@
-//! Verifies the platform's own game tokens, with the rules of the verifier for games, against the
+//! Signs game tokens, and verifies them with the rules of the verifier for games, against the
 //! currently published keys.
 //!
 //! A page sends the same token with every request for minutes, so verified tokens are cached: a
-//! token is verified once, and not at every request. It is cached as long as the key set stays the
-//! same. After a key was revoked, its tokens are rejected, and all others are verified once more.
+//! token is verified once, and not at every request. A token that this process has signed itself is
+//! cached at once, since verifying a signature takes three times as long as making one. It is cached
+//! as long as the key set stays the same. After a key was revoked, its tokens are rejected, and all
+//! others are verified once more.
 
 use std::sync::Arc;
 
@@ -20,13 +22,9 @@ use platform_verifier::{Credentials, Expected, KeySet, VerifyError, bearer, chec
 use sha2::{Digest as _, Sha256};
 use uuid::Uuid;
 
-use crate::auth::keys::KeyRing;
+use crate::auth::keys::{KeyError, KeyRing};
 use crate::clock::{Clock, Millis};
 use crate::domain::console_token::{Hold, may_administer};
-
-/// The maximum number of cached tokens; beyond that, those that were used least recently are
-/// verified again.
-const REMEMBERED: u64 = 100_000;
 
 /// A verified token.
 #[derive(Clone, Debug)]
@@ -71,7 +69,7 @@ struct Published {
     keys: KeySet,
 }
 
-/// Verifies game tokens of this platform.
+/// Signs and verifies game tokens of this platform.
 #[derive(Debug)]
 pub struct GameTokens {
     ring: Arc<KeyRing>,
@@ -98,20 +96,43 @@ pub fn oldest(token_seconds: u64, now: Millis) -> Millis {
 }
 
 impl GameTokens {
-    /// Creates a verifier for tokens that `ring` signs for `issuer`.
+    /// Creates it for tokens that `ring` signs for `issuer`. At most `most` are cached; beyond that,
+    /// those that were used least recently are verified again.
     #[must_use]
-    pub fn new(ring: Arc<KeyRing>, clock: Arc<dyn Clock>, issuer: String) -> Self {
+    pub fn new(ring: Arc<KeyRing>, clock: Arc<dyn Clock>, issuer: String, most: u64) -> Self {
         Self {
             ring,
             clock,
             issuer,
             published: ArcSwapOption::empty(),
             verified: Cache::builder()
-                .max_capacity(REMEMBERED)
+                .max_capacity(most)
                 // Tokens expire and are never used again, however often they were used.
                 .eviction_policy(EvictionPolicy::lru())
                 .build(),
         }
+    }
+
+    /// Returns a signed game token of `player`, and caches it.
+    ///
+    /// # Errors
+    /// As [`KeyRing::sign`].
+    pub fn sign(&self, player: Uuid, claims: GameTokenClaims) -> Result<String, KeyError> {
+        // Read before the key is chosen: if the key set changes in between, the token is verified.
+        let document = self.ring.key_set();
+        let token = self.ring.sign(&claims)?;
+        let verified = VerifiedToken {
+            player,
+            claims,
+            console: None,
+        };
+        let remembered = Remembered {
+            document,
+            token: Arc::new(verified),
+        };
+        self.verified
+            .insert(Sha256::digest(&token).into(), remembered);
+        Ok(token)
     }
 
     /// Returns the verified token of a request's `Authorization` header, if there is one for

@@ -264,6 +264,7 @@ fn apply(config: &mut Config, setting: &Setting, text: &str) -> Result<(), Strin
             })?;
         }
         Key::TokenSeconds => config.token_seconds = parse::number(text, 5..=LONGEST_TOKEN_SECONDS)?,
+        Key::VerifiedTokens => config.verified_tokens = parse::number(text, 1..=100_000_000)?,
         Key::GuestsPerAddress => {
             config.guests_per_address = parse::number(text, 0..=1_000_000_000)?;
         }

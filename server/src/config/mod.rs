@@ -154,6 +154,8 @@ pub struct Config {
     pub admins: Vec<Uuid>,
     /// The lifetime of a production game token, in seconds.
     pub token_seconds: u64,
+    /// The maximum number of tokens that are remembered as verified.
+    pub verified_tokens: u64,
     /// The maximum number of guests per address; 0 for no limit.
     pub guests_per_address: u32,
     /// The maximum number of projects per account; 0 for no limit.
@@ -230,6 +232,7 @@ impl Default for Config {
             security_contact: None,
             admins: Vec::new(),
             token_seconds: limits::TOKEN_SECONDS,
+            verified_tokens: 200_000,
             guests_per_address: 50,
             projects_per_account: 20,
             guest_idle_hours: 24,

@@ -49,6 +49,8 @@ pub enum Key {
     Admins,
     /// `token_seconds`
     TokenSeconds,
+    /// `verified_tokens`
+    VerifiedTokens,
     /// `guests_per_address`
     GuestsPerAddress,
     /// `projects_per_account`
@@ -132,7 +134,7 @@ const fn setting(
 }
 
 /// Every setting, in the order of the documentation.
-pub const SETTINGS: [Setting; 39] = [
+pub const SETTINGS: [Setting; 40] = [
     setting(
         Key::Origin,
         "origin",
@@ -234,6 +236,12 @@ pub const SETTINGS: [Setting; 39] = [
         "token_seconds",
         "900",
         "life of a production game token, 5 to 86,400 seconds",
+    ),
+    setting(
+        Key::VerifiedTokens,
+        "verified_tokens",
+        "200000",
+        "how many game tokens each server remembers as verified, in about 1 kB each: more than its players who play at the same time, or tokens are verified again with each request",
     ),
     setting(
         Key::GuestsPerAddress,

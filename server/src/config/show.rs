@@ -132,6 +132,7 @@ fn value_of(config: &Config, key: Key) -> Option<String> {
         Key::SecurityContact => quoted(config.security_contact.as_ref()?),
         Key::Admins => quoted_list(&config.admins),
         Key::TokenSeconds => config.token_seconds.to_string(),
+        Key::VerifiedTokens => config.verified_tokens.to_string(),
         Key::GuestsPerAddress => config.guests_per_address.to_string(),
         Key::ProjectsPerAccount => config.projects_per_account.to_string(),
         Key::GuestIdleHours => config.guest_idle_hours.to_string(),

@@ -55,6 +55,7 @@ pub(super) fn assemble(
         Arc::clone(&keys),
         Arc::clone(clock),
         platform.auth_url.clone(),
+        config.verified_tokens,
     );
     let auth = Arc::new(AuthState {
         platform: Arc::clone(platform),

@@ -35,7 +35,7 @@ impl World {
         )
         .await
         .unwrap();
-        let tokens = GameTokens::new(Arc::clone(&ring), clock.clone(), ISSUER.into());
+        let tokens = GameTokens::new(Arc::clone(&ring), clock.clone(), ISSUER.into(), 100);
         Self {
             _directory: directory,
             clock,
@@ -152,4 +152,32 @@ async fn a_remembered_token_is_forgotten_with_the_key_that_signed_it() {
     world.ring.revoke(&kid, Actor::Operator).await.unwrap();
     assert_eq!(world.verify(&token), Err(VerifyError::UnknownKey));
     assert_eq!(world.verify(&world.token()), Ok(()));
+}
+
+#[tokio::test]
+async fn an_own_token_is_remembered_when_it_is_signed_and_verified_after_a_change_of_keys() {
+    let world = World::new().await;
+    let player = SUB.parse().unwrap();
+    let token = world.tokens.sign(player, world.claims()).unwrap();
+    assert_eq!(world.remembered(), 1);
+    let mut headers = HeaderMap::new();
+    headers.insert("authorization", format!("Bearer {token}").parse().unwrap());
+    assert!(!world.tokens.are_new(&headers));
+    assert_eq!(world.verify(&token), Ok(()));
+    let other = world.tokens.verify(&token, "game:other").unwrap_err();
+    assert_eq!(other, VerifyError::Audience);
+
+    // What is remembered is what the signature says, also with other keys.
+    let verified = world.tokens.verify(&token, "game:demo").unwrap();
+    let kid = world.ring.list()[0].kid.clone();
+    world.ring.rotate(Actor::Operator).await.unwrap();
+    let again = world.tokens.verify(&token, "game:demo").unwrap();
+    assert!(!Arc::ptr_eq(&verified, &again));
+    assert_eq!(again.claims, verified.claims);
+    assert_eq!(again.player, verified.player);
+    world.clock.advance(21 * MINUTE);
+    world.ring.refresh().await.unwrap();
+    world.ring.revoke(&kid, Actor::Operator).await.unwrap();
+    let gone = world.tokens.verify(&token, "game:demo").unwrap_err();
+    assert_eq!(gone, VerifyError::UnknownKey);
 }

@@ -178,8 +178,8 @@ fn mint(
 ) -> Result<String, ApiError> {
     let claims = claims(state, player, audience, life, now);
     state
-        .keys
-        .sign(&claims)
+        .tokens
+        .sign(player.id, claims)
         .map_err(|error| ApiError::internal(&error))
 }
 
