@@ -3,6 +3,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use futures_util::future::join;
 use platform_domain::clock::Millis;
 use platform_domain::counting::Span;
 use platform_domain::log::{ERRORS_KNOWN, LogEntry, LogId, NewLogRecords};
@@ -126,8 +127,12 @@ async fn add_group(
             count_errors(&mut errors, environment, request);
         }
     }
-    columns.insert(transaction, days).await?;
-    columns.sizes().write_days(transaction).await?;
+    // Both are sent before the first reply arrives, which saves a round trip while the environments
+    // are locked. If the first one fails, so does the second.
+    let sizes = columns.sizes();
+    let inserted = columns.insert(transaction, days);
+    let (inserted, counted) = join(inserted, sizes.write_days(transaction)).await;
+    inserted.and(counted)?;
     add_errors(transaction, &errors).await
 }
 
