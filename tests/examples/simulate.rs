@@ -11,10 +11,12 @@ use std::time::Duration;
 
 use platform_tests::simulation::{self, Place, Plan};
 
-/// The arguments: players, seconds, nodes.
-const USAGE: &str = "simulate <players> <seconds> <nodes>";
+/// The arguments: the last one says in how many of the seconds players arrive.
+const USAGE: &str = "simulate <players> <seconds> <nodes> <seconds>";
 /// How many games there are.
 const GAMES: usize = 20;
+/// How long requests of each kind are sent alone.
+const ALONE: Duration = Duration::from_secs(6);
 
 #[tokio::main]
 async fn main() -> ExitCode {
@@ -22,7 +24,7 @@ async fn main() -> ExitCode {
         .skip(1)
         .filter_map(|argument| argument.parse().ok())
         .collect();
-    let [players, seconds, nodes] = arguments[..] else {
+    let [players, seconds, nodes, arriving] = arguments[..] else {
         println!("usage: {USAGE}");
         return ExitCode::FAILURE;
     };
@@ -31,7 +33,9 @@ async fn main() -> ExitCode {
         games: GAMES,
         nodes: usize::try_from(nodes).unwrap_or(1),
         time: Duration::from_secs(seconds),
+        arriving: Duration::from_secs(arriving),
         beat: 30,
+        alone: ALONE,
         seed: 1,
     };
     let place = Place::start(&plan).await;
@@ -41,6 +45,7 @@ async fn main() -> ExitCode {
     );
     let report = simulation::run(&plan, &place).await;
     println!("{}", report.text);
+    println!("{} requests failed.", report.failed);
     if report.mismatches.is_empty() {
         return ExitCode::SUCCESS;
     }

@@ -11,7 +11,9 @@ fn some_players(nodes: usize) -> Plan {
         games: 5,
         nodes,
         time: Duration::from_secs(20),
+        arriving: Duration::from_secs(7),
         beat: 2,
+        alone: Duration::from_secs(1),
         seed: 1,
     }
 }

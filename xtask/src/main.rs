@@ -92,15 +92,21 @@ enum Task {
         /// How much of the large store is filled: 0.01 for a quick look.
         #[arg(long, default_value_t = 1.0)]
         share: f64,
+        /// Measure only this part, and write no file.
+        #[arg(long)]
+        only: Option<bench::Part>,
     },
     /// Let many virtual players play on one server or several nodes, and compare what it counts.
     Simulate {
         /// How many play at the same time.
         #[arg(long, default_value_t = 10_000)]
         players: usize,
-        /// How long it takes; players arrive in the first third.
+        /// How long it takes.
         #[arg(long, default_value_t = 5.0)]
         minutes: f64,
+        /// In how many of these minutes players arrive; a third, if it is not given.
+        #[arg(long)]
+        arriving: Option<f64>,
         /// How many nodes there are; 1 is one server on SQLite.
         #[arg(long, default_value_t = 1)]
         nodes: usize,
@@ -144,12 +150,16 @@ fn run(task: Task) -> anyhow::Result<ExitCode> {
         }
         Task::Dist { verify } => dist::run(&workspace, verify),
         Task::Size => size::run(&workspace),
-        Task::Bench { share } => bench::run(&workspace, share),
+        Task::Bench { share, only } => bench::run(&workspace, share, only),
         Task::Simulate {
             players,
             minutes,
+            arriving,
             nodes,
-        } => simulate::run(&workspace, players, minutes, nodes),
+        } => {
+            let times = (minutes, arriving.unwrap_or(minutes / 3.0));
+            simulate::run(&workspace, players, times, nodes)
+        }
         Task::Tidy {
             graph: Some(picture),
             ..

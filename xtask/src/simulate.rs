@@ -15,7 +15,7 @@ use crate::workspace::{FEATURES, Workspace};
 pub(crate) fn run(
     workspace: &Workspace,
     players: usize,
-    minutes: f64,
+    (minutes, arriving): (f64, f64),
     nodes: usize,
 ) -> Result<ExitCode> {
     let purpose = match nodes {
@@ -31,12 +31,13 @@ pub(crate) fn run(
         &[&arguments[..], &programs].concat(),
     ))?;
     let programs = workspace.target.join("release");
-    let seconds = (minutes * 60.0).round();
+    let seconds = |minutes: f64| (minutes * 60.0).round().to_string();
     let mut crowd = command(programs.join("examples/simulate"), &workspace.root);
     crowd.env("TESTS_PROGRAMS", &programs).args([
         players.to_string(),
-        seconds.to_string(),
+        seconds(minutes),
         nodes.to_string(),
+        seconds(arriving),
     ]);
     run_command(&mut crowd)?;
     Ok(ExitCode::SUCCESS)

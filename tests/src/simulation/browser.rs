@@ -76,6 +76,18 @@ enum Outcome {
 }
 
 impl Browser {
+    /// The same browsers, which measure what they do from now on apart.
+    pub(super) fn measured_apart(&self) -> Self {
+        let known = self.etag.lock().unwrap_or_else(PoisonError::into_inner);
+        Self {
+            client: self.client.another(),
+            requests: self.requests.clone(),
+            measure: Measure::new(Instant::now()),
+            games: self.games.clone(),
+            etag: Mutex::new(known.clone()),
+        }
+    }
+
     /// Sends a request that was to be sent at `at`, and measures it. `passes` says which status is
     /// right.
     async fn ask(&self, kind: Kind, at: Instant, request: Asked, passes: &[u16]) -> Outcome {
@@ -110,25 +122,39 @@ impl Browser {
         cookie: Option<String>,
         knows_runtime: bool,
     ) {
-        let game = &self.games[visit.game];
-        let page = self.requests.page(game);
-        let Outcome::Passed(_) = self.ask(Kind::Page, at, page, &[200]).await else {
-            return;
-        };
+        if self.page(visit.game, at).await
+            && self
+                .runtime(visit.game, Instant::now(), knows_runtime)
+                .await
+        {
+            self.token(news, visit, Instant::now(), cookie).await;
+        }
+    }
+
+    /// Gets the HTML of a game's page. Returns whether it came.
+    pub(super) async fn page(&self, game: usize, at: Instant) -> bool {
+        let request = self.requests.page(&self.games[game]);
+        let outcome = self.ask(Kind::Page, at, request, &[200]).await;
+        matches!(outcome, Outcome::Passed(_))
+    }
+
+    /// Gets the runtime, or learns that the copy in the browser's cache is still right. Returns
+    /// whether it came.
+    pub(super) async fn runtime(&self, game: usize, at: Instant, knows_runtime: bool) -> bool {
         let etag = {
             let known = self.etag.lock().unwrap_or_else(PoisonError::into_inner);
             known.clone().filter(|_| knows_runtime)
         };
-        let runtime = self.requests.runtime(game, etag.as_deref());
-        let loaded = self.ask(Kind::Runtime, Instant::now(), runtime, &[200, 304]);
-        let Outcome::Passed(answer) = loaded.await else {
-            return;
+        let request = self.requests.runtime(&self.games[game], etag.as_deref());
+        let Outcome::Passed(answer) = self.ask(Kind::Runtime, at, request, &[200, 304]).await
+        else {
+            return false;
         };
         if let Some(etag) = answer.headers.get(ETAG).and_then(|etag| etag.to_str().ok()) {
             let mut known = self.etag.lock().unwrap_or_else(PoisonError::into_inner);
             known.get_or_insert_with(|| etag.to_owned());
         }
-        self.token(news, visit, Instant::now(), cookie).await;
+        true
     }
 
     /// Exchanges the cookie, if there is one, for a token.

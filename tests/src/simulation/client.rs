@@ -12,10 +12,14 @@ use hyper::{HeaderMap, Request};
 use hyper_util::rt::TokioIo;
 use tokio::net::TcpStream;
 use tokio::sync::Semaphore;
+use tokio::time::Instant;
 
 /// How many connections it has at most. Each has two ends on this machine, three with a balancer
 /// between them.
 const CONNECTIONS: usize = 2_000;
+/// How long a connection without a request is used again: less than any server keeps it open, so that
+/// none is closed just when a request is sent.
+const IDLE: Duration = Duration::from_secs(20);
 /// How long a player waits for a response.
 const PATIENCE: Duration = Duration::from_secs(10);
 
@@ -34,7 +38,8 @@ pub(super) struct Answer {
 #[derive(Debug)]
 pub(super) struct Client {
     address: SocketAddr,
-    idle: Mutex<Vec<SendRequest<Full<Bytes>>>>,
+    /// The connections without a request, and since when.
+    idle: Mutex<Vec<(Instant, SendRequest<Full<Bytes>>)>>,
     room: Semaphore,
 }
 
@@ -46,6 +51,11 @@ impl Client {
             idle: Mutex::default(),
             room: Semaphore::new(CONNECTIONS),
         }
+    }
+
+    /// Creates another one for the same address, with connections of its own.
+    pub(super) fn another(&self) -> Self {
+        Self::new(self.address)
     }
 
     /// Sends a request and waits for the whole response.
@@ -70,7 +80,7 @@ impl Client {
             };
             let (parts, body) = response.into_parts();
             let body = body.collect().await.map_err(|_| "the answer was cut off")?;
-            self.idle().push(connection);
+            self.idle().push((Instant::now(), connection));
             return Ok(Answer {
                 status: parts.status.as_u16(),
                 headers: parts.headers,
@@ -82,10 +92,10 @@ impl Client {
     /// Returns a connection that is ready, and whether it is a new one.
     async fn connection(&self) -> Result<(SendRequest<Full<Bytes>>, bool), &'static str> {
         loop {
-            let Some(mut known) = self.idle().pop() else {
+            let Some((since, mut known)) = self.idle().pop() else {
                 break;
             };
-            if known.ready().await.is_ok() {
+            if since.elapsed() < IDLE && known.ready().await.is_ok() {
                 return Ok((known, false));
             }
         }
@@ -99,7 +109,7 @@ impl Client {
         Ok((sender, true))
     }
 
-    fn idle(&self) -> MutexGuard<'_, Vec<SendRequest<Full<Bytes>>>> {
+    fn idle(&self) -> MutexGuard<'_, Vec<(Instant, SendRequest<Full<Bytes>>)>> {
         self.idle.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

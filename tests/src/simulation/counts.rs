@@ -20,6 +20,8 @@ const AGAIN: Duration = Duration::from_secs(3);
 const COUNTED: Duration = Duration::from_secs(75);
 /// So much later everything of a minute is in the store: the minute ends, and it is stored.
 const STORED: Duration = Duration::from_secs(75);
+/// The node that ranks the games may do so before another one has stored the minute.
+const RANKED: Duration = Duration::from_secs(60);
 /// Different players are estimated by a sketch with a standard error of 1.6 %.
 const DISTINCT: f64 = 0.05;
 /// Playing time is sampled every five seconds, here and there.
@@ -71,7 +73,10 @@ impl Counts<'_> {
         let end = Instant::now();
         // A long run is measured to the end of everybody's playing time.
         let settles = plan.time > COUNTED;
-        let patience = if settles { COUNTED + STORED } else { STORED };
+        let mut patience = if settles { COUNTED + STORED } else { STORED };
+        if plan.nodes > 1 {
+            patience += RANKED;
+        }
         let mut again = tokio::time::interval(AGAIN);
         let counts = loop {
             let counts = self.look(truth, settles).await;

@@ -2,6 +2,7 @@
 
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
+use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -52,6 +53,23 @@ struct Place {
     beats: u32,
 }
 
+/// A page that is open, for requests beside those of its player.
+#[derive(Clone, Debug)]
+pub(super) struct OpenPage {
+    /// No visit of the crowd, so that the crowd does not take the responses for its own.
+    pub(super) visit: Visit,
+    pub(super) token: Arc<str>,
+    pub(super) sub: Uuid,
+    pub(super) cookie: String,
+}
+
+/// Returns the texts of log records.
+pub(super) fn texts(number: usize, count: usize) -> Vec<String> {
+    let texts =
+        (0..count).map(|line| format!("the player picked up coin {number} of level {line}"));
+    texts.collect()
+}
+
 /// Somebody who has left.
 #[derive(Debug)]
 struct Gone {
@@ -83,10 +101,10 @@ impl Crowd {
         let mut random = fastrand::Rng::with_seed(plan.seed);
         let mut due = BinaryHeap::new();
         for player in 0..plan.players {
-            let at = began + plan.arriving().mul_f64(player as f64 / plan.players as f64);
+            let at = began + plan.arriving.mul_f64(player as f64 / plan.players as f64);
             due.push(Reverse((at, Act::Arrive, player, 0)));
         }
-        let all_there = began + plan.arriving();
+        let all_there = began + plan.arriving;
         for act in [Act::Change, Act::Reload] {
             due.push(Reverse((all_there, act, 0, 0)));
         }
@@ -135,6 +153,55 @@ impl Crowd {
             while self.requests.try_join_next().is_some() {}
         }
         while self.requests.join_next().await.is_some() {}
+        self.learn_the_last();
+    }
+
+    /// Returns all pages that are open.
+    pub(super) fn pages(&self) -> Vec<OpenPage> {
+        let places = self.places.iter().enumerate();
+        let pages = places.filter_map(|(player, place)| {
+            let (token, sub) = place.token.clone()?;
+            let visit = Visit {
+                player,
+                visit: u32::MAX,
+                game: place.game,
+                page: place.page.clone(),
+            };
+            Some(OpenPage {
+                visit,
+                token,
+                sub,
+                cookie: place.cookie.clone()?,
+            })
+        });
+        pages.collect()
+    }
+
+    /// Returns where news of requests beside the players' own are sent.
+    pub(super) fn news(&self) -> UnboundedSender<News> {
+        self.news.clone()
+    }
+
+    /// Learns what comes of requests beside the players' own, until `work` has ended.
+    pub(super) async fn listen<T>(&mut self, work: impl Future<Output = T>) -> T {
+        let mut work = pin!(work);
+        let mut samples = tokio::time::interval(SAMPLE);
+        let mut news = Vec::new();
+        loop {
+            tokio::select! {
+                _ = self.heard.recv_many(&mut news, 1_000) => {
+                    news.drain(..).for_each(|news| self.learn(news));
+                }
+                _ = samples.tick() => self.truth.sample(self.began),
+                done = &mut work => {
+                    self.learn_the_last();
+                    return done;
+                }
+            }
+        }
+    }
+
+    fn learn_the_last(&mut self) {
         while let Ok(news) = self.heard.try_recv() {
             self.learn(news);
         }
@@ -192,11 +259,7 @@ impl Crowd {
                 self.plan.token_age()
             }
             _ => {
-                let number = self.random.u32(..);
-                let count = self.random.usize(1..=3);
-                let texts = (0..count)
-                    .map(|line| format!("the player picked up coin {number} of level {line}"));
-                let texts: Vec<String> = texts.collect();
+                let texts = texts(self.random.usize(..), self.random.usize(1..=3));
                 self.requests
                     .spawn(async move { browser.log(&news, visit, at, &token, texts).await });
                 self.plan.between_logs()

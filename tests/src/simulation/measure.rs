@@ -92,6 +92,16 @@ impl Measure {
         }
     }
 
+    /// Returns how many requests of each kind passed while everybody was there.
+    pub(super) fn passed(&self) -> BTreeMap<Kind, u64> {
+        let [_, playing] = &self.parts;
+        let playing = playing.lock().unwrap_or_else(PoisonError::into_inner);
+        let kinds = playing.kinds.iter();
+        kinds
+            .map(|(kind, times)| (*kind, times.micros.len()))
+            .collect()
+    }
+
     /// Returns how many requests failed.
     pub(super) fn failed(&self) -> u64 {
         let parts = self.parts.iter();

@@ -12,9 +12,11 @@
 //! | `truth` | what the crowd knows to be true |
 //! | `counts` | what the platform shows, compared with that |
 //! | `processes` | memory and processor time |
+//! | `costs` | the processor time of one request of each kind, and what a million players need |
 
 mod browser;
 mod client;
+mod costs;
 mod counts;
 mod crowd;
 mod measure;
@@ -31,9 +33,11 @@ use serde_json::Value;
 use tokio::time::Instant;
 
 pub use self::place::Place;
+use self::place::Used;
 
 use self::browser::Browser;
 use self::client::Client;
+use self::costs::{Costs, Played, Sender};
 use self::counts::Counts;
 use self::crowd::Crowd;
 use self::measure::{Kind, Measure};
@@ -52,19 +56,19 @@ pub struct Plan {
     pub games: usize,
     /// How many nodes the platform has; 1 for the server program on SQLite.
     pub nodes: usize,
-    /// How long the simulation takes: in the first third, players arrive.
+    /// How long the simulation takes.
     pub time: Duration,
+    /// In which first part of it players arrive.
+    pub arriving: Duration,
     /// Seconds between two heartbeats of a page. All other times follow from it.
     pub beat: u32,
+    /// How long requests of one kind alone are sent afterwards, to learn what each costs.
+    pub alone: Duration,
     /// From which all random decisions follow.
     pub seed: u64,
 }
 
 impl Plan {
-    fn arriving(&self) -> Duration {
-        self.time / 3
-    }
-
     fn beats(&self) -> Duration {
         Duration::from_secs(self.beat.into())
     }
@@ -111,22 +115,38 @@ pub async fn run(plan: &Plan, place: &Place) -> Report {
     let owner = place.owner().await;
     let games = crate::crowd::deploy(&owner, plan.games).await;
     let site = place.site();
-    let before = place.usage();
     let began = Instant::now();
-    let end = began + plan.time;
     let browser = Arc::new(Browser {
         client: Client::new(site.address),
         requests: Requests::new(&site.origin),
-        measure: Measure::new(began + plan.arriving()),
+        measure: Measure::new(began + plan.arriving),
         games,
         etag: Mutex::default(),
     });
     let mut crowd = Crowd::new(plan, Arc::clone(&browser), began);
-    let deploying = deploy_now_and_then(&browser, &owner.token, plan, began);
-    tokio::join!(crowd.play(end), deploying);
-    let after = place.usage();
+    let end = began + plan.time;
+    let (before, all_there, ()) = tokio::join!(
+        async { place.processors() },
+        async {
+            tokio::time::sleep_until(began + plan.arriving).await;
+            place.processors()
+        },
+        async {
+            let deploying = deploy_now_and_then(&browser, &owner.token, plan, began);
+            tokio::join!(crowd.play(end), deploying);
+        }
+    );
+    let (after, memories) = (place.processors(), place.memories());
     let now = counts::players_now(place, &browser.games).await;
     let now = (now, crowd.truth.players_now());
+    let played = Played {
+        passed: browser.measure.passed(),
+        used: costs::between(&all_there, &after),
+        players: plan.players,
+        time: plan.time - plan.arriving,
+    };
+    let costs = costs_of_requests(&mut crowd, place, &browser, plan, &played).await;
+    eprintln!("everything is measured; now the counts of the platform are compared");
     let counts = Counts {
         owner: &owner,
         games: &browser.games,
@@ -134,26 +154,56 @@ pub async fn run(plan: &Plan, place: &Place) -> Report {
     };
     let (lines, mismatches) = counts.compare(&mut crowd.truth, now, plan).await;
 
-    let playing = plan.time - plan.arriving();
-    let mut text = browser.measure.tables(plan.arriving(), playing);
-    text.push_str("\nprograms                  memory MiB   processor (of one core)\n");
-    for ((name, after), (_, before)) in after.iter().zip(&before) {
-        let processor = (after.processor - before.processor) / plan.time.as_secs_f64();
-        // Writing into a string cannot fail.
-        let _ = writeln!(
-            text,
-            "  {name:22} {:11.0}   {:8.0} %",
-            after.memory,
-            processor * 100.0
-        );
-    }
+    let mut text = browser.measure.tables(plan.arriving, played.time);
+    text.push_str(&programs(plan, [&before, &all_there, &after], &memories));
+    text.push_str(&costs.table());
+    text.push_str(&costs.million(plan.beat));
     text.push_str("\ncounts                                what the crowd knows   the platform\n");
     text.push_str(&lines);
     Report {
         text,
         mismatches,
-        failed: browser.measure.failed(),
+        failed: browser.measure.failed() + costs.failed,
     }
+}
+
+async fn costs_of_requests(
+    crowd: &mut Crowd,
+    place: &Place,
+    browser: &Browser,
+    plan: &Plan,
+    played: &Played,
+) -> Costs {
+    let (pages, news) = (crowd.pages(), crowd.news());
+    let sender = Sender {
+        place,
+        browser,
+        pages: &pages,
+        news: &news,
+    };
+    crowd.listen(sender.measure(plan, played)).await
+}
+
+/// The memory of each program at the end, and its processor time while players arrived and while
+/// they played, as a table.
+fn programs(plan: &Plan, processors: [&Used; 3], memories: &Used) -> String {
+    let mut text =
+        "\nprograms                  memory MiB   of one core, arriving    playing\n".to_owned();
+    let [before, all_there, after] = processors;
+    let played = plan.time - plan.arriving;
+    let programs = before.iter().zip(all_there).zip(after).zip(memories);
+    for ((((name, before), (_, all_there)), (_, after)), (_, memory)) in programs {
+        let arriving = (all_there - before) / plan.arriving.as_secs_f64();
+        let playing = (after - all_there) / played.as_secs_f64();
+        // Writing into a string cannot fail.
+        let _ = writeln!(
+            text,
+            "  {name:22} {memory:11.0}   {:19.0} % {:8.0} %",
+            arriving * 100.0,
+            playing * 100.0
+        );
+    }
+    text
 }
 
 /// Deploys a new version of a game now and then. Whoever opens its page after the response must see

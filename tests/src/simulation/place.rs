@@ -6,7 +6,7 @@ use platform_cluster::Cluster;
 use tempfile::TempDir;
 
 use super::Plan;
-use super::processes::Usage;
+use super::processes;
 use crate::followers::UNLIMITED;
 use crate::hostile_provider::HostileProvider;
 use crate::owner::Owner;
@@ -14,6 +14,12 @@ use crate::person::Person;
 use crate::platform::Site;
 use crate::server::Server;
 use crate::{nodes, racing};
+
+/// The name of this program in tables.
+pub(super) const CROWD: &str = "this crowd";
+
+/// What each program has used, in the order of a table.
+pub(super) type Used = Vec<(String, f64)>;
 
 /// A running platform.
 #[derive(Debug)]
@@ -87,15 +93,30 @@ impl Place {
         }
     }
 
-    /// What each of its programs has used, and this one.
-    pub(super) fn usage(&self) -> Vec<(String, Usage)> {
+    /// Each of its programs with its process id, and this one.
+    fn programs(&self) -> Vec<(String, u32)> {
         let mut programs = match self {
             Self::One { server, .. } => vec![("platform-server".to_owned(), server.id())],
             Self::Several(cluster, _) => several(cluster),
         };
-        programs.push(("this crowd".to_owned(), std::process::id()));
-        let usage = |(name, id)| (name, Usage::of(id));
-        programs.into_iter().map(usage).collect()
+        programs.push((CROWD.to_owned(), std::process::id()));
+        programs
+    }
+
+    /// The processor time that each of its programs has used so far, in seconds.
+    pub(super) fn processors(&self) -> Used {
+        let programs = self.programs().into_iter();
+        programs
+            .map(|(name, id)| (name, processes::processor(id)))
+            .collect()
+    }
+
+    /// The memory that each of its programs uses now, in MiB.
+    pub(super) fn memories(&self) -> Used {
+        let programs = self.programs().into_iter();
+        programs
+            .map(|(name, id)| (name, processes::memory(id)))
+            .collect()
     }
 }
 

@@ -6,9 +6,21 @@ use std::process::Command;
 
 use anyhow::{Context, Result, ensure};
 
-use super::process::{Process, cookie};
+use super::process::{Process, Site, cookie};
 use super::wrk::{Load, script};
 use crate::workspace::Workspace;
+
+/// A rate that no load reaches.
+const NO_LIMIT: &str = "4000000000/s, burst 4000000000";
+/// The settings that switch the limits per network address off.
+pub(super) const UNLIMITED: [(&str, &str); 6] = [
+    ("PLATFORM_GUESTS_PER_ADDRESS", "0"),
+    ("PLATFORM_GUEST_RATE", NO_LIMIT),
+    ("PLATFORM_LOG_RATE", NO_LIMIT),
+    ("PLATFORM_LOG_RATE_GAME", NO_LIMIT),
+    ("PLATFORM_LOG_BYTES_RATE", NO_LIMIT),
+    ("PLATFORM_LOG_BYTES_RATE_GAME", NO_LIMIT),
+];
 
 /// Settings of a server under measurement; all others have their defaults.
 #[derive(Clone, Copy, Default)]
@@ -101,22 +113,13 @@ pub(super) fn server(workspace: &Workspace, data: &Path, settings: Settings) -> 
         .env("PLATFORM_DATA", data)
         .stderr(File::create(data.join("log"))?);
     if settings.unlimited {
-        server.env("PLATFORM_GUESTS_PER_ADDRESS", "0");
-        for rate in [
-            "GUEST_RATE",
-            "LOG_RATE",
-            "LOG_RATE_GAME",
-            "LOG_BYTES_RATE",
-            "LOG_BYTES_RATE_GAME",
-        ] {
-            server.env(format!("PLATFORM_{rate}"), "4000000000/s, burst 4000000000");
-        }
+        server.envs(UNLIMITED);
     }
     Process::start(&mut server)
 }
 
 /// Requests a page of every kind, as a new visitor does, and returns the visitor's cookie.
-pub(super) fn visit(server: &Process) -> Result<String> {
+pub(super) fn visit(server: &Site) -> Result<String> {
     let demo = server.host("demo");
     server.ask("GET", &demo, "/", "")?;
     server.ask(
@@ -137,12 +140,12 @@ pub(super) fn visit(server: &Process) -> Result<String> {
 }
 
 /// A game token of the visitor with `cookie`.
-pub(super) fn token(server: &Process, cookie: &str) -> Result<String> {
+pub(super) fn token(server: &Site, cookie: &str) -> Result<String> {
     token_for(server, cookie, &format!("http://{}", server.host("demo")))
 }
 
 /// A token of the same visitor for the page at `origin`.
-pub(super) fn token_for(server: &Process, cookie: &str, origin: &str) -> Result<String> {
+pub(super) fn token_for(server: &Site, cookie: &str, origin: &str) -> Result<String> {
     let headers = format!("Origin: {origin}\r\nCookie: {cookie}\r\n");
     let response = server.ask("POST", &server.host("auth"), "/token", &headers)?;
     let (_, after) = response
@@ -153,7 +156,7 @@ pub(super) fn token_for(server: &Process, cookie: &str, origin: &str) -> Result<
 }
 
 /// The script of `POST /token`, with a cookie or as a new visitor.
-pub(super) fn token_script(server: &Process, cookie: Option<&str>) -> String {
+pub(super) fn token_script(server: &Site, cookie: Option<&str>) -> String {
     let (host, origin) = (
         server.host("auth"),
         format!("http://{}", server.host("demo")),
@@ -177,7 +180,7 @@ fn client_credentials() -> String {
 pub(super) fn load(
     folder: &Path,
     name: &'static str,
-    of: &Process,
+    of: &Site,
     file: &str,
     path: &str,
     script: &str,

@@ -6,6 +6,7 @@ use super::followers::Followers;
 use super::hosting::Hosting;
 use super::ingest::Ingest;
 use super::large::Large;
+use super::nodes::Nodes;
 use super::proxy::Proxy;
 use super::startup::{Startup, WHOLE};
 use super::wrk::Sample;
@@ -82,6 +83,8 @@ pub(super) struct Figures {
     pub(super) hosting: Hosting,
     /// The cost of forwarding to a backend.
     pub(super) proxy: Proxy,
+    /// What a node does.
+    pub(super) nodes: Nodes,
     /// Bytes of runtime.js in brotli.
     pub(super) runtime_brotli: u64,
     /// The size limit.
@@ -96,13 +99,19 @@ pub(super) struct Goal {
     unit: &'static str,
 }
 
-enum Limit {
+/// The limit of a goal.
+pub(super) enum Limit {
     AtLeast(f64),
     AtMost(f64),
 }
 
 /// A goal with what was measured.
-fn goal(name: &'static str, measured: f64, limit: Limit, unit: &'static str) -> Goal {
+pub(super) const fn goal(
+    name: &'static str,
+    measured: f64,
+    limit: Limit,
+    unit: &'static str,
+) -> Goal {
     Goal {
         name,
         measured,
@@ -183,6 +192,7 @@ impl Figures {
         goals.extend(self.goals_of_traffic());
         goals.extend(self.hosting_goals());
         goals.extend(self.large_goals());
+        goals.extend(self.nodes.goals());
         goals
     }
 
@@ -355,25 +365,8 @@ impl Figures {
         let medians = self.large.p50.values();
         let kinds = self.large.p99.iter().zip(medians);
         lines.extend(kinds.map(|((name, p99), p50)| format!("| {name} | {p50:.1} | {p99:.1} |")));
-        lines.extend([
-            String::new(),
-            "| goal | measured | wanted | |".into(),
-            "|---|---:|---:|---|".into(),
-        ]);
-        lines.extend(goals.iter().map(|goal| {
-            let wanted = match goal.limit {
-                Limit::AtLeast(limit) => format!("≥ {limit}"),
-                Limit::AtMost(limit) => format!("≤ {limit}"),
-            };
-            let mark = if goal.is_met() { "met" } else { "**missed**" };
-            format!(
-                "| {} | {:.2} {unit} | {wanted} {unit} | {mark} |",
-                goal.name,
-                goal.measured,
-                unit = goal.unit
-            )
-        }));
-        lines.push(String::new());
+        lines.extend(self.nodes.markdown());
+        lines.extend(table_of(goals));
         lines.join("\n")
     }
 
@@ -392,8 +385,32 @@ impl Figures {
                 json!({ "name": goal.name, "measured": goal.measured, "unit": goal.unit, kind: limit, "met": goal.is_met() })
             })
             .collect();
-        json!({ "rates": rates, "startup": self.startup, "ingest": self.ingest, "followers": self.followers, "large": self.large, "hosting": self.hosting, "proxy": self.proxy, "goals": goals })
+        json!({ "rates": rates, "startup": self.startup, "ingest": self.ingest, "followers": self.followers, "large": self.large, "hosting": self.hosting, "proxy": self.proxy, "nodes": self.nodes, "goals": goals })
     }
+}
+
+/// The goals as a Markdown table.
+pub(super) fn table_of(goals: &[Goal]) -> Vec<String> {
+    let mut lines = vec![
+        String::new(),
+        "| goal | measured | wanted | |".into(),
+        "|---|---:|---:|---|".into(),
+    ];
+    lines.extend(goals.iter().map(|goal| {
+        let wanted = match goal.limit {
+            Limit::AtLeast(limit) => format!("≥ {limit}"),
+            Limit::AtMost(limit) => format!("≤ {limit}"),
+        };
+        let mark = if goal.is_met() { "met" } else { "**missed**" };
+        format!(
+            "| {} | {:.2} {unit} | {wanted} {unit} | {mark} |",
+            goal.name,
+            goal.measured,
+            unit = goal.unit
+        )
+    }));
+    lines.push(String::new());
+    lines
 }
 
 /// The value that 99 of 100 values do not exceed.
@@ -419,6 +436,7 @@ pub(super) fn median(values: &[f64]) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::bench::nodes::{Rate, Stores};
 
     fn series(rates: &[f64], p99: f64) -> Series {
         let mut series = Series::new();
@@ -470,6 +488,23 @@ mod tests {
                 added_p50: 0.2,
                 ..Proxy::default()
             },
+            nodes: Nodes {
+                postgres: Stores {
+                    lookups: Rate {
+                        ratio: 0.7,
+                        ..Rate::default()
+                    },
+                    guests: Rate {
+                        ratio: 0.8,
+                        ..Rate::default()
+                    },
+                    records: Rate {
+                        ratio: 0.9,
+                        ..Rate::default()
+                    },
+                },
+                ..Nodes::default()
+            },
             runtime_brotli: 17_000,
             runtime_budget: 18_000,
         }
@@ -517,6 +552,7 @@ mod tests {
         bad.large.ready = 501.0;
         bad.large.p99 = [("home page", 9.0), ("log search", 20.1)].into();
         bad.proxy.added_p50 = 0.51;
+        bad.nodes = Nodes::default();
         bad.runtime_brotli = 18_001;
         assert_eq!(missed(&bad).len(), bad.goals().len());
         assert!(bad.markdown(&bad.goals()).contains("**missed**"));

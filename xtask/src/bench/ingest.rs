@@ -19,7 +19,7 @@ use crate::workspace::Workspace;
 /// Rounds; each round measures everything once.
 const ROUNDS: usize = 3;
 /// Records in one log request.
-const RECORDS: usize = 50;
+pub(super) const RECORDS: usize = 50;
 
 /// The medians of the rounds.
 #[derive(Clone, Copy, Debug, Default, Serialize)]
@@ -151,7 +151,8 @@ fn medians(rounds: &[Ingest]) -> Ingest {
     }
 }
 
-fn records(page: &str) -> String {
+/// The body of a request with [`RECORDS`] log records of this page.
+pub(super) fn records(page: &str) -> String {
     let records = (0..RECORDS).map(|number| {
         json!({
             "time": 1_800_000_000_000_u64, "level": "info", "source": "console",

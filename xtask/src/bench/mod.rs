@@ -8,72 +8,109 @@ mod followers;
 mod hosting;
 mod ingest;
 mod large;
+mod nodes;
 mod process;
 mod proxy;
 mod startup;
 mod wrk;
 
+use std::path::Path;
 use std::process::ExitCode;
 
 use anyhow::{Context, Result};
+use clap::ValueEnum;
 
 use self::contenders::{Contenders, Settings};
-use self::figures::{Figures, Series};
+use self::figures::{Figures, Goal, Series};
 use self::process::Process;
 use crate::build;
 use crate::command::{cargo, run as run_command};
 use crate::setup::{self, Purpose};
+use crate::size::Sizes;
 use crate::terminal;
-use crate::workspace::Workspace;
+use crate::workspace::{FEATURES, Workspace};
 
 /// Turns of every contender.
 const ROUNDS: usize = 5;
 /// Starts of the server that are timed.
 const STARTS: usize = 5;
 
+/// The programs that are measured beside the server.
+const EXAMPLES: [&str; 8] = [
+    "bare_sign",
+    "bare_beat",
+    "raw_log_rows",
+    "hosted_file",
+    "bare_backend",
+    "large_store",
+    "store_rates",
+    "followers",
+];
+
+/// A part that can be measured alone.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Part {
+    /// What a node on PostgreSQL does, beside the bare database and a server on SQLite.
+    Nodes,
+}
+
 /// Measures, prints a table, writes `target/bench.json`, and fails if a goal is missed. The large
-/// store has this `share` of its records.
-pub(crate) fn run(workspace: &Workspace, share: f64) -> Result<ExitCode> {
+/// store has this `share` of its records. With a part, measures only that and writes no file.
+pub(crate) fn run(workspace: &Workspace, share: f64, only: Option<Part>) -> Result<ExitCode> {
     setup::run(workspace, Purpose::Bench)?;
-    let sizes = build::run(workspace, true)?;
-    let example = [
-        "build",
-        "--release",
-        "--workspace",
-        "--example",
-        "bare_sign",
-        "--example",
-        "bare_beat",
-        "--example",
-        "raw_log_rows",
-        "--example",
-        "hosted_file",
-        "--example",
-        "bare_backend",
-        "--example",
-        "large_store",
-    ];
-    run_command(&mut cargo(&workspace.root, &example))?;
-    let example = [
-        "build",
-        "--release",
-        "--workspace",
-        "--example",
-        "followers",
-    ];
-    run_command(&mut cargo(&workspace.root, &example))?;
+    // As releases are, with what several nodes need.
+    build::cluster(workspace, true)?;
+    let mut examples = vec!["build", "--release", "--workspace", "--features", FEATURES];
+    let needed = match only {
+        Some(Part::Nodes) => &["store_rates"][..],
+        None => &EXAMPLES,
+    };
+    examples.extend(needed.iter().flat_map(|example| ["--example", example]));
+    run_command(&mut cargo(&workspace.root, &examples))?;
 
     let folder = tempfile::tempdir().context("there is no room for temporary files")?;
-    let (ready_milliseconds, idle_kilobytes) = starts(workspace, folder.path())?;
+    if only == Some(Part::Nodes) {
+        let nodes = nodes::measure(workspace, folder.path())?;
+        let goals = nodes.goals();
+        let lines = [nodes.markdown(), figures::table_of(&goals)].concat();
+        terminal::result(&lines.join("\n"));
+        return Ok(verdict(&goals));
+    }
+    let sizes = Sizes::read(&workspace.root)?;
+    let figures = measure(workspace, folder.path(), share, &sizes)?;
+    let goals = figures.goals();
+    terminal::result(&figures.markdown(&goals));
+    let file = workspace.target.join("bench.json");
+    let json = serde_json::to_string_pretty(&figures.json(&goals))?;
+    std::fs::write(&file, json).with_context(|| format!("cannot write {}", file.display()))?;
+    terminal::note(&format!("written to {}", file.display()));
+    if let Some(sentence) = sizes.over_budget() {
+        terminal::note(&sentence);
+    }
+    Ok(verdict(&goals))
+}
+
+fn verdict(goals: &[Goal]) -> ExitCode {
+    if goals.iter().all(Goal::is_met) {
+        ExitCode::SUCCESS
+    } else {
+        ExitCode::FAILURE
+    }
+}
+
+/// Measures everything.
+fn measure(workspace: &Workspace, folder: &Path, share: f64, sizes: &Sizes) -> Result<Figures> {
+    let (ready_milliseconds, idle_kilobytes) = starts(workspace, folder)?;
     let startup = startup::measure(workspace)?;
-    let ingest = ingest::measure(workspace, folder.path())?;
+    let ingest = ingest::measure(workspace, folder)?;
     let followers = followers::measure(workspace)?;
-    let hosting = hosting::measure(workspace, folder.path())?;
-    let proxy = proxy::measure(workspace, folder.path())?;
-    let [bare, returning, new_guest, oidc_provider] = rates(workspace, folder.path())?;
+    let hosting = hosting::measure(workspace, folder)?;
+    let proxy = proxy::measure(workspace, folder)?;
+    let [bare, returning, new_guest, oidc_provider] = rates(workspace, folder)?;
+    let nodes = nodes::measure(workspace, folder)?;
     // The longest comes last, so that a fault in the others shows earlier.
-    let large = large::measure(workspace, folder.path(), share)?;
-    let figures = Figures {
+    let large = large::measure(workspace, folder, share)?;
+    Ok(Figures {
         bare,
         returning,
         new_guest,
@@ -86,29 +123,15 @@ pub(crate) fn run(workspace: &Workspace, share: f64) -> Result<ExitCode> {
         large,
         hosting,
         proxy,
+        nodes,
         runtime_brotli: sizes.brotli,
         runtime_budget: sizes.budget,
-    };
-
-    let goals = figures.goals();
-    terminal::result(&figures.markdown(&goals));
-    let file = workspace.target.join("bench.json");
-    let json = serde_json::to_string_pretty(&figures.json(&goals))?;
-    std::fs::write(&file, json).with_context(|| format!("cannot write {}", file.display()))?;
-    terminal::note(&format!("written to {}", file.display()));
-    if let Some(sentence) = sizes.over_budget() {
-        terminal::note(&sentence);
-    }
-    Ok(if goals.iter().all(|goal| goal.is_met()) {
-        ExitCode::SUCCESS
-    } else {
-        ExitCode::FAILURE
     })
 }
 
 /// Starts the server on an existing store several times: the median time to its ready line in
 /// milliseconds, and its memory after one request for each kind of page, in kilobytes.
-fn starts(workspace: &Workspace, folder: &std::path::Path) -> Result<(f64, u64)> {
+fn starts(workspace: &Workspace, folder: &Path) -> Result<(f64, u64)> {
     terminal::note("bench: starting the server on an existing store");
     let data = folder.join("idle");
     let settings = Settings::default();
@@ -127,7 +150,7 @@ fn starts(workspace: &Workspace, folder: &std::path::Path) -> Result<(f64, u64)>
 }
 
 /// Requests a second of every contender, in turns.
-fn rates(workspace: &Workspace, folder: &std::path::Path) -> Result<[Series; 4]> {
+fn rates(workspace: &Workspace, folder: &Path) -> Result<[Series; 4]> {
     let contenders = Contenders::start(workspace, folder)?;
     let mut series = [const { Series::new() }; 4];
     // The first turn is a warm-up and does not count.

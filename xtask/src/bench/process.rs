@@ -2,6 +2,7 @@
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{SocketAddr, TcpStream};
+use std::ops::Deref;
 use std::process::{Child, Command, Stdio};
 use std::sync::mpsc;
 use std::time::Duration;
@@ -17,12 +18,25 @@ const PATIENCE: Duration = Duration::from_secs(60);
 /// A running server; it ends when this is dropped.
 pub(super) struct Process {
     child: Child,
-    /// Where it listens.
-    pub(super) address: SocketAddr,
-    /// The origin that it names in its ready line.
-    pub(super) origin: String,
+    site: Site,
     /// How long it took to its ready line.
     pub(super) ready_after: Duration,
+}
+
+/// Where a server is reached.
+pub(super) struct Site {
+    /// Where it listens.
+    pub(super) address: SocketAddr,
+    /// The platform's origin.
+    pub(super) origin: String,
+}
+
+impl Deref for Process {
+    type Target = Site;
+
+    fn deref(&self) -> &Site {
+        &self.site
+    }
 }
 
 impl Process {
@@ -54,17 +68,11 @@ impl Process {
             if let Some((origin, address)) = ready(&line) {
                 return Ok(Self {
                     child,
-                    address,
-                    origin,
+                    site: Site { address, origin },
                     ready_after: stopwatch.elapsed(),
                 });
             }
         }
-    }
-
-    /// The address of a host below the platform's: `auth`, `demo`.
-    pub(super) fn host(&self, label: &str) -> String {
-        format!("{label}.{}", self.origin.trim_start_matches("http://"))
     }
 
     /// The memory that it occupies now, in kilobytes.
@@ -73,6 +81,18 @@ impl Process {
         let status =
             std::fs::read_to_string(&file).with_context(|| format!("cannot read {file}"))?;
         resident(&status).with_context(|| format!("{file} has no VmRSS"))
+    }
+
+    /// Ends it.
+    pub(super) fn stop(self) {
+        drop(self);
+    }
+}
+
+impl Site {
+    /// The address of a host below the platform's: `auth`, `demo`.
+    pub(super) fn host(&self, label: &str) -> String {
+        format!("{label}.{}", self.origin.trim_start_matches("http://"))
     }
 
     /// Sends one request without a body and returns the response's text.
@@ -111,11 +131,6 @@ impl Process {
             "{method} {host}{path} answered {status}"
         );
         Ok(response)
-    }
-
-    /// Ends it.
-    pub(super) fn stop(self) {
-        drop(self);
     }
 }
 

@@ -370,7 +370,7 @@ pub(super) const STEPS: &[Step] = &[
     Step {
         name: "s3s-fs",
         why: "the S3 server that the tests of deployed files in a bucket start for themselves; compiled once",
-        must: &[Cluster, Test],
+        must: &[Cluster, Test, Bench],
         may: &[],
         without: "",
         check: Check::Tool(Tool::S3sFs),
@@ -388,7 +388,7 @@ pub(super) const STEPS: &[Step] = &[
     Step {
         name: "PostgreSQL",
         why: "the store of several nodes",
-        must: &[Cluster, Test],
+        must: &[Cluster, Test, Bench],
         may: &[],
         without: "",
         check: Check::Version {
@@ -401,7 +401,7 @@ pub(super) const STEPS: &[Step] = &[
     Step {
         name: "Redis",
         why: "what several nodes share and may lose",
-        must: &[Cluster, Test],
+        must: &[Cluster, Test, Bench],
         may: &[],
         without: "",
         check: Check::Programs(&["redis-server"]),
@@ -410,7 +410,7 @@ pub(super) const STEPS: &[Step] = &[
     Step {
         name: "haproxy",
         why: "balances between several nodes",
-        must: &[Cluster, Test],
+        must: &[Cluster, Test, Bench],
         may: &[],
         without: "",
         check: Check::Programs(&["haproxy"]),
