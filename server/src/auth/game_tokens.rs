@@ -154,7 +154,7 @@ impl GameTokens {
         match bearer(headers) {
             Credentials::Token(token) => {
                 let hash: [u8; 32] = Sha256::digest(token).into();
-                !self.verified.contains_key(&hash)
+                self.remembered(&hash).is_none()
             }
             _ => false,
         }
@@ -167,12 +167,7 @@ impl GameTokens {
     pub fn verify(&self, token: &str, audience: &str) -> Result<Arc<VerifiedToken>, VerifyError> {
         let hash: [u8; 32] = Sha256::digest(token).into();
         let now = u64::try_from(self.clock.now()).unwrap_or(0) / 1_000;
-        let remembered = self.verified.get(&hash);
-        let of_these_keys = |known: &Remembered| {
-            let document = self.ring.key_set();
-            Arc::ptr_eq(&known.document, &document)
-        };
-        if let Some(Remembered { token: known, .. }) = remembered.filter(of_these_keys) {
+        if let Some(known) = self.remembered(&hash) {
             // The things that may have changed since: the time, and the audience.
             return if known.claims.aud != audience {
                 Err(VerifyError::Audience)
@@ -205,6 +200,13 @@ impl GameTokens {
         };
         self.verified.insert(hash, remembered);
         Ok(verified)
+    }
+
+    /// Returns the cached token with this hash, if it was verified by the keys that are published.
+    fn remembered(&self, hash: &[u8; 32]) -> Option<Arc<VerifiedToken>> {
+        let remembered = self.verified.get(hash)?;
+        let current = Arc::ptr_eq(&remembered.document, &self.ring.key_set());
+        current.then_some(remembered.token)
     }
 
     /// Returns the published keys, parsed once for each document.

@@ -3,6 +3,7 @@
 use platform_protocol::log::{LogLevel, LogSource};
 use platform_protocol::names::Environment;
 use platform_server::config::{Config, Period, Rate};
+use platform_server::domain::audit::Actor;
 use platform_server::domain::log::{LogQuery, StoredLogRecord};
 use platform_server::logs::WAITING;
 use reqwest::{Method, RequestBuilder};
@@ -502,6 +503,9 @@ async fn where_many_tokens_were_false_the_next_new_one_is_not_verified() {
     })
     .await;
     let bearer = bearer(&app, "demo").await;
+    // The server knows the tokens that it has signed, until the published keys change.
+    let keys = &app.running.state.auth.keys;
+    keys.rotate(Actor::Operator).await.unwrap();
     for number in 0..9 {
         let request = post(&app, "demo", &body(&[]));
         let token = format!("Bearer a.b.{number}");
