@@ -10,6 +10,12 @@ const PATH = "/api/admin/nodes";
 /** A clock that is further off is shown as a fault. */
 const CLOCK_WARNING = 1_000;
 
+/** What the names of faults mean. A name that is not here is shown as it is. */
+const FAULTS = new Map([
+  ["redis", "Redis does not answer"],
+  ["s3", "the bucket does not answer"],
+]);
+
 /** @param {number} offset milliseconds */
 const clockWords = (offset) => {
   const seconds = (Math.abs(offset) / 1_000).toFixed(1);
@@ -31,7 +37,8 @@ const faults = ({ live, silent_seconds, applied, degraded, clock_offset }, newes
   const words = behind > 0 ? [`${count(behind, "change", "changes")} behind`] : [];
   if (clock_offset != null && Math.abs(clock_offset) > CLOCK_WARNING)
     words.push(clockWords(clock_offset));
-  return [...words, ...degraded.filter((name) => name !== "clock")];
+  const others = degraded.filter((name) => name !== "clock");
+  return [...words, ...others.map((name) => FAULTS.get(name) ?? name)];
 };
 
 /**
