@@ -5,6 +5,7 @@
 //!
 //! | module | contents |
 //! |---|---|
+//! | [`credit_limits`] | rate limits that all nodes share, and that rarely ask for it |
 //! | [`disk`] | the free disk space, and errors below a limit |
 //! | [`hints`] | hints to other nodes that something has changed |
 //! | [`jobs`] | periodic work |
@@ -12,6 +13,7 @@
 //! | [`shared_limits`] | rate limits that all nodes share |
 //! | [`single_flight`] | work that is done once for all concurrent callers |
 
+pub mod credit_limits;
 pub mod disk;
 pub mod hints;
 pub mod jobs;

@@ -26,6 +26,18 @@ pub trait SharedCounter: Send + Sync + fmt::Debug {
         key: &str,
         rate: &Rate,
     ) -> Option<Result<(), Duration>>;
+
+    /// Counts `open` events of `key` that have happened already, and then `many` more: all of these,
+    /// or none. Returns how long to wait if they are refused; without any, how long the next one must
+    /// wait.
+    async fn spend(
+        &self,
+        name: &'static str,
+        key: &str,
+        rate: &Rate,
+        open: u32,
+        many: u32,
+    ) -> Option<Result<(), Duration>>;
 }
 
 /// The number of live nodes, as far as is known.
@@ -63,6 +75,29 @@ impl SharedLimits {
     #[must_use]
     pub fn new(counter: Option<Arc<dyn SharedCounter>>, nodes: Arc<LiveNodes>) -> Self {
         Self { counter, nodes }
+    }
+
+    /// Whether there is a counter of all nodes.
+    pub(super) const fn has_counter(&self) -> bool {
+        self.counter.is_some()
+    }
+
+    /// Returns the number of the other nodes.
+    pub(super) fn other_nodes(&self) -> Option<NonZeroU32> {
+        self.nodes.others()
+    }
+
+    /// Lets the counter of all nodes count. Returns `None` if that cannot be known now.
+    pub(super) async fn spend(
+        &self,
+        name: &'static str,
+        key: &str,
+        rate: &Rate,
+        open: u32,
+        many: u32,
+    ) -> Option<Result<(), Duration>> {
+        let counter = self.counter.as_ref()?;
+        counter.spend(name, key, rate, open, many).await
     }
 
     /// Returns a limit. `name` is that of no other limit.
@@ -103,6 +138,12 @@ impl LimitKey for Uuid {
 impl LimitKey for String {
     fn name(&self) -> String {
         self.clone()
+    }
+}
+
+impl LimitKey for Arc<str> {
+    fn name(&self) -> String {
+        self.to_string()
     }
 }
 
@@ -175,6 +216,17 @@ mod tests {
         ) -> Option<Result<(), Duration>> {
             self.asked.lock().unwrap().push(format!("{name} {key}"));
             self.says
+        }
+
+        async fn spend(
+            &self,
+            _name: &'static str,
+            _key: &str,
+            _rate: &Rate,
+            _open: u32,
+            _many: u32,
+        ) -> Option<Result<(), Duration>> {
+            panic!("these limits count every event at once")
         }
     }
 

@@ -4,6 +4,7 @@ use std::num::NonZeroU32;
 use std::time::Duration;
 
 use redis::aio::MultiplexedConnection;
+use redis::{Script, ScriptInvocation};
 
 use crate::LiveRedis;
 use crate::link::Unavailable;
@@ -32,15 +33,50 @@ impl LiveRedis {
         rate: SharedRate,
         many: NonZeroU32,
     ) -> Result<Option<Duration>, Unavailable> {
-        let interval = rate.period.as_micros() / u128::from(rate.count.get());
-        let interval = u64::try_from(interval).unwrap_or(u64::MAX).max(1);
-        let mut take = self.scripts.take.prepare_invoke();
-        take.key(format!("platform:limit:{name}:{{{key}}}"));
-        take.arg(interval).arg(rate.burst.get()).arg(many.get());
+        let mut take = invocation(&self.scripts.take, name, key, rate);
+        take.arg(many.get());
+        self.wait_of(take).await
+    }
+
+    /// Counts `open` events of `key` that have happened already against the limit `name`, and then
+    /// `many` more: all of these, or none. Returns how long to wait if they are refused; without
+    /// any, how long the next one must wait.
+    ///
+    /// # Errors
+    /// [`Unavailable`]: they may have been counted all the same.
+    pub async fn spend(
+        &self,
+        name: &str,
+        key: &str,
+        rate: SharedRate,
+        open: u32,
+        many: u32,
+    ) -> Result<Option<Duration>, Unavailable> {
+        let mut spend = invocation(&self.scripts.spend, name, key, rate);
+        spend.arg(open).arg(many);
+        self.wait_of(spend).await
+    }
+
+    async fn wait_of(&self, script: ScriptInvocation<'_>) -> Result<Option<Duration>, Unavailable> {
         let call = |mut connection: MultiplexedConnection| async move {
-            take.invoke_async(&mut connection).await
+            script.invoke_async(&mut connection).await
         };
         let wait: u64 = self.link.call(call).await?;
         Ok((wait > 0).then(|| Duration::from_micros(wait)))
     }
+}
+
+/// Prepares a script that counts against the limit `name`.
+fn invocation<'script>(
+    script: &'script Script,
+    name: &str,
+    key: &str,
+    rate: SharedRate,
+) -> ScriptInvocation<'script> {
+    let interval = rate.period.as_micros() / u128::from(rate.count.get());
+    let interval = u64::try_from(interval).unwrap_or(u64::MAX).max(1);
+    let mut invocation = script.prepare_invoke();
+    invocation.key(format!("platform:limit:{name}:{{{key}}}"));
+    invocation.arg(interval).arg(rate.burst.get());
+    invocation
 }

@@ -7,6 +7,8 @@ const ROOM: &str = include_str!("scripts/room.lua");
 const BEAT: &str = include_str!("scripts/beat.lua");
 const LEAVE: &str = include_str!("scripts/leave.lua");
 const COUNT: &str = include_str!("scripts/count.lua");
+const LIMIT: &str = include_str!("scripts/limit.lua");
+const SPEND: &str = include_str!("scripts/spend.lua");
 const TAKE: &str = include_str!("scripts/take.lua");
 
 /// The scripts, each with what stands before it.
@@ -18,6 +20,8 @@ pub(crate) struct Scripts {
     pub(crate) leave: Script,
     /// Counts current players. It is sent as a whole, because many are sent at once.
     pub(crate) count: String,
+    /// Counts events against a rate limit that have happened already, and decides about others.
+    pub(crate) spend: Script,
     /// Counts against a rate limit.
     pub(crate) take: Script,
 }
@@ -35,7 +39,8 @@ impl Scripts {
             beat: script(&[clock, ROOM, BEAT]),
             leave: script(&[clock, ROOM, LEAVE]),
             count: [clock, COUNT].join("\n"),
-            take: script(&[clock, TAKE]),
+            spend: script(&[clock, LIMIT, SPEND]),
+            take: script(&[clock, LIMIT, TAKE]),
         }
     }
 }

@@ -44,6 +44,14 @@ impl Rate {
     }
 }
 
+impl Rate {
+    /// Returns the time between two events at this rate.
+    #[must_use]
+    pub fn interval(&self) -> Duration {
+        self.period.duration() / self.count.get()
+    }
+}
+
 /// The period of a rate.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Period {
@@ -53,6 +61,18 @@ pub enum Period {
     Minute,
     /// `/h`
     Hour,
+}
+
+impl Period {
+    /// Returns how long it is.
+    #[must_use]
+    pub const fn duration(self) -> Duration {
+        Duration::from_secs(match self {
+            Self::Second => 1,
+            Self::Minute => 60,
+            Self::Hour => 60 * 60,
+        })
+    }
 }
 
 /// Our clock, as the limiter reads it. It cannot use the time of day: if that were set back by an

@@ -95,7 +95,7 @@ pub(super) fn assemble(
     let logs = Arc::new(LogsState {
         platform: Arc::clone(platform),
         auth: Arc::clone(&auth),
-        limits: LogLimits::new(config, clock),
+        limits: LogLimits::new(config, clock, &limits),
         streams,
     });
     let admin = Arc::new(AdminState {

@@ -6,7 +6,7 @@ use std::num::NonZeroU32;
 use std::time::Duration;
 
 use async_trait::async_trait;
-use platform_live_redis::{LiveRedis, PATIENCE, SharedRate};
+use platform_live_redis::{LiveRedis, PATIENCE, SharedRate, Unavailable};
 use tokio::sync::Mutex;
 use tokio::time::{Instant, timeout};
 use uuid::Uuid;
@@ -16,7 +16,7 @@ use crate::clock::Millis;
 use crate::domain::page::PageId;
 use crate::platform::hints::Hints;
 use crate::platform::shared_limits::SharedCounter;
-use crate::web::limiter::{Period, Rate};
+use crate::web::limiter::Rate;
 
 /// How long a number of players is used again. Anybody may read the numbers of all games, so Redis
 /// must not count with every request.
@@ -121,26 +121,46 @@ impl SharedCounter for SharedLive {
         key: &str,
         rate: &Rate,
     ) -> Option<Result<(), Duration>> {
-        let seconds = match rate.period {
-            Period::Second => 1,
-            Period::Minute => 60,
-            Period::Hour => 3_600,
-        };
-        let rate = SharedRate {
-            count: rate.count,
-            period: Duration::from_secs(seconds),
-            burst: rate.burst,
-        };
-        let taken = self.redis.take(name, key, rate, NonZeroU32::MIN).await;
-        taken.ok().map(|wait| wait.map_or(Ok(()), Err))
+        let taken = self.redis.take(name, key, shared(rate), NonZeroU32::MIN);
+        allowed(taken.await)
     }
+
+    async fn spend(
+        &self,
+        name: &'static str,
+        key: &str,
+        rate: &Rate,
+        open: u32,
+        many: u32,
+    ) -> Option<Result<(), Duration>> {
+        allowed(self.redis.spend(name, key, shared(rate), open, many).await)
+    }
+}
+
+const fn shared(rate: &Rate) -> SharedRate {
+    SharedRate {
+        count: rate.count,
+        period: rate.period.duration(),
+        burst: rate.burst,
+    }
+}
+
+/// Returns what Redis says about events: how long to wait if they are not allowed.
+fn allowed(answer: Result<Option<Duration>, Unavailable>) -> Option<Result<(), Duration>> {
+    answer.ok().map(|wait| wait.map_or(Ok(()), Err))
 }
 
 #[cfg(test)]
 mod tests {
+    use std::sync::Arc;
+
     use platform_test_redis::TestRedis;
 
     use super::*;
+    use crate::clock::ManualClock;
+    use crate::platform::credit_limits::CreditLimiter;
+    use crate::platform::shared_limits::{LiveNodes, SharedLimits};
+    use crate::web::limiter::Period;
 
     /// How often Redis has counted.
     fn asked(redis: &TestRedis) -> u32 {
@@ -166,5 +186,79 @@ mod tests {
         // A busy machine may take some seconds.
         let asked = asked(&redis);
         assert!((2..100).contains(&asked), "{asked}");
+    }
+
+    /// Hardly anything is allowed again while a test runs.
+    const HOURLY: Rate = Rate::new(1, Period::Hour, 2_000);
+    /// How much a node may be ahead of Redis.
+    const CREDIT: usize = 100;
+
+    /// The limiter of one of two nodes.
+    async fn limiter(redis: &TestRedis) -> CreditLimiter<Arc<str>> {
+        let live = SharedLive::new(LiveRedis::open(&redis.url()).await.unwrap());
+        let nodes = Arc::new(LiveNodes::default());
+        nodes.set(2);
+        let shared = SharedLimits::new(Some(Arc::new(live)), nodes);
+        CreditLimiter::new(
+            &shared,
+            "test",
+            &HOURLY,
+            &(Arc::new(ManualClock::new(0)) as _),
+        )
+    }
+
+    /// Counts events of one key, three at a time, until all are refused. Returns how many were
+    /// allowed.
+    async fn exhaust(limiter: CreditLimiter<Arc<str>>) -> usize {
+        let (here, three) = (Arc::from("here"), NonZeroU32::new(3).unwrap());
+        let mut allowed = 0;
+        for _ in 0..1_000 {
+            if limiter.count_many(&here, three).await.is_ok() {
+                allowed += 3;
+            }
+        }
+        allowed
+    }
+
+    #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+    async fn two_nodes_together_allow_no_more_than_the_limit_and_their_credits() {
+        let redis = TestRedis::start();
+        let (one, two) = (limiter(&redis).await, limiter(&redis).await);
+        let (one, two) = tokio::join!(tokio::spawn(exhaust(one)), tokio::spawn(exhaust(two)));
+        let (one, two) = (one.unwrap(), two.unwrap());
+        let together = one + two;
+        // If Redis takes longer than 50 ms on a busy machine, a node has its half, as without it.
+        assert!(
+            (1_900..=2_000 + 2 * CREDIT).contains(&together),
+            "{one} and {two}"
+        );
+    }
+
+    #[tokio::test]
+    async fn redis_is_rarely_asked_about_a_limit_with_a_credit() {
+        let redis = TestRedis::start();
+        let limiter = limiter(&redis).await;
+        let here = Arc::from("here");
+        for _ in 0..1_000 {
+            assert_eq!(limiter.count(&here).await, Ok(()));
+        }
+        let stats = redis.ask("INFO commandstats");
+        let calls = stats.split_once("cmdstat_evalsha:calls=").unwrap().1;
+        let calls: u32 = calls.split(',').next().unwrap().parse().unwrap();
+        assert!((1..=1_000 / 50 + 1).contains(&calls), "{calls}");
+    }
+
+    #[tokio::test]
+    async fn nobody_waits_for_a_silent_redis_and_each_node_has_its_part_of_the_limit() {
+        let redis = TestRedis::start();
+        let limiter = limiter(&redis).await;
+        assert_eq!(limiter.count(&Arc::from("there")).await, Ok(()));
+        redis.pause();
+        let start = Instant::now();
+        let allowed = exhaust(limiter).await;
+        let took = start.elapsed();
+        // A few callers wait for 50 ms, then none.
+        assert!(took < Duration::from_secs(2), "{took:?}");
+        assert!((900..=1_000 + CREDIT).contains(&allowed), "{allowed}");
     }
 }

@@ -65,7 +65,7 @@ pub async fn handle(
         &state.limits.requests_by_address,
         Network::of(context.client),
     );
-    requests.count(&network).map_err(too_many_requests)?;
+    requests.count(&network).await.map_err(too_many_requests)?;
     let batch: LogBatch<Box<RawValue>> = json::parse(&mend_text(&bytes))?;
     let page = PageId::parse(&batch.page).ok_or(ProblemCode::InvalidRequest)?;
     if batch.records.len() > LOG_RECORDS {
@@ -74,8 +74,8 @@ pub async fn handle(
     state.platform.disk.refuse(0)?;
     let received_at = state.platform.clock.now();
     // If the rest of the limit does not allow a verification, the records count as a stranger's.
-    let affordable =
-        !state.auth.tokens.are_new(&headers) || requests.count_many(&network, NEW_TOKEN).is_ok();
+    let affordable = !state.auth.tokens.are_new(&headers)
+        || requests.count_many(&network, NEW_TOKEN).await.is_ok();
     let player = affordable
         .then(|| state.auth.tokens.of(&headers, &game.audience))
         .flatten();
@@ -93,7 +93,8 @@ pub async fn handle(
     // A record that counts several times uses up the limit several times; otherwise one token would
     // be enough to make up any number of errors.
     let weight = entries.iter().map(|entry| entry.count as usize).sum();
-    count(rates, &game, &context, (weight, bytes.len()))?;
+    let counted = count(rates, &game, &context, (weight, bytes.len())).await;
+    counted.map_err(too_many_requests)?;
 
     let records = NewLogRecords {
         slug: game.slug.clone(),
@@ -119,25 +120,25 @@ pub async fn handle(
 
 /// Counts the records, at least one, and the bytes against the limits of the address and of the
 /// game, so that neither one player nor one game can use up shared resources.
-fn count(
+///
+/// # Errors
+/// How long to wait, if a limit is reached.
+async fn count(
     rates: &LogRates,
     game: &Game,
     context: &Context,
     (records, bytes): (usize, usize),
-) -> Result<(), ApiError> {
+) -> Result<(), Duration> {
     let many = |count: usize| {
         let many = u32::try_from(count).ok().and_then(NonZeroU32::new);
         many.unwrap_or(NonZeroU32::MIN)
     };
     let (records, bytes) = (many(records), many(bytes));
     let network = Network::of(context.client);
-    rates
-        .by_address
-        .count_many(&network, records)
-        .and_then(|()| rates.bytes_by_address.count_many(&network, bytes))
-        .and_then(|()| rates.by_game.count_many(&game.audience, records))
-        .and_then(|()| rates.bytes_by_game.count_many(&game.audience, bytes))
-        .map_err(too_many_requests)
+    rates.by_address.count_many(&network, records).await?;
+    rates.bytes_by_address.count_many(&network, bytes).await?;
+    rates.by_game.count_many(&game.audience, records).await?;
+    rates.bytes_by_game.count_many(&game.audience, bytes).await
 }
 
 /// Brings a record within the limits. A game does not control everything that it logs, so one

@@ -85,3 +85,39 @@ async fn a_clock_that_is_set_back_locks_nobody_out() {
     world.advance(1_000);
     assert_eq!(take().await, None);
 }
+
+#[tokio::test]
+async fn events_that_have_happened_always_count() {
+    let mut world = World::new();
+    let (one, two) = (world.node().await, world.node().await);
+    let spend = async |node: &LiveRedis, open, many| {
+        node.spend("test", "here", rate(10), open, many)
+            .await
+            .unwrap()
+    };
+    let seconds = |seconds| Some(Duration::from_secs(seconds));
+    assert_eq!(spend(&one, 4, 0).await, None);
+    assert_eq!(spend(&two, 3, 2).await, None);
+    // There is room for one more.
+    assert_eq!(spend(&one, 0, 2).await, seconds(1));
+    assert_eq!(spend(&one, 0, 0).await, None);
+    // What is refused does not count, and what happened does, however much it is.
+    assert_eq!(spend(&two, 1, 4).await, seconds(4));
+    assert_eq!(spend(&one, 5, 0).await, seconds(6));
+    world.advance(5_000);
+    assert_eq!(spend(&two, 0, 1).await, seconds(1));
+    world.advance(1_000);
+    assert_eq!(spend(&two, 0, 1).await, None);
+    // Exact limits and those with a credit count alike.
+    assert_eq!(
+        one.take("test", "here", rate(10), NonZeroU32::MIN).await,
+        Ok(seconds(1))
+    );
+    // A number larger than the burst counts as the burst, and nobody is locked out for longer than
+    // after two.
+    world.advance(60_000);
+    assert_eq!(spend(&one, 0, 99).await, None);
+    assert_eq!(spend(&one, 1_000, 0).await, seconds(11));
+    world.advance(-3_600_000);
+    assert_eq!(spend(&one, 0, 1).await, seconds(11));
+}
