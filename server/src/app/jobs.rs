@@ -17,7 +17,7 @@ use crate::auth::ended_sessions::ReadEndings;
 use crate::auth::refusal_log;
 use crate::auth::sessions::SweepSessions;
 use crate::auth::suspensions::ReadSuspensions;
-use crate::games::GamesState;
+use crate::games::{self, GamesState};
 use crate::hosting::HostingState;
 use crate::logs::SweepLogs;
 use crate::platform::jobs::{Job, JobError, Schedule, spawn};
@@ -179,9 +179,7 @@ impl Job for NoteFaults {
 
     async fn run(&mut self) -> Result<(), JobError> {
         let games = &self.0;
-        let bucket = games.files.is_out_of_reach().then_some("s3");
-        let redis = (!games.presence.is_known()).then_some("redis");
-        let faults = bucket.into_iter().chain(redis).collect();
+        let faults = games::faults(&games.files, &*games.presence);
         games.platform.nodes.set_faults(faults);
         Ok(())
     }

@@ -17,7 +17,7 @@ use axum::routing::get;
 use platform_protocol::problem::ProblemCode;
 use tower::ServiceExt as _;
 
-pub use self::readiness::{Component, Readiness};
+pub use self::readiness::Readiness;
 use crate::app::guard::{HANDLING, guard};
 use crate::app::state::AppState;
 use crate::web::api_error::ApiError;

@@ -23,3 +23,15 @@ mod state;
 pub mod takedown;
 
 pub use self::state::GamesState;
+
+use self::files::FileStore;
+use self::live::Presence;
+use crate::platform::nodes::Component;
+
+/// Returns what of the games' services does not answer.
+#[must_use]
+pub fn faults(files: &FileStore, presence: &dyn Presence) -> Vec<Component> {
+    let bucket = files.is_out_of_reach().then_some(Component::S3);
+    let redis = (!presence.is_known()).then_some(Component::Redis);
+    bucket.into_iter().chain(redis).collect()
+}

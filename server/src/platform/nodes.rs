@@ -11,6 +11,7 @@ use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Duration;
 
 use async_trait::async_trait;
+use serde::Serialize;
 use tokio::sync::Notify;
 use tokio::time::Instant;
 use uuid::Uuid;
@@ -41,7 +42,40 @@ const SLOW: Duration = Duration::from_secs(1);
 /// The offset of a clock that was not compared yet.
 const UNKNOWN: i64 = i64::MIN;
 /// A clock that is further off is named as a fault.
-pub const CLOCK_WARNING: Millis = 1_000;
+const CLOCK_WARNING: Millis = 1_000;
+
+/// A part of the platform that can fail, as `/readyz` and the administration name it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(into = "&'static str")]
+pub enum Component {
+    /// The clock is not the store's: more than 30 s off, or more than 1 s if only degraded.
+    Clock,
+    /// The store does not answer.
+    Database,
+    /// The node is about to stop.
+    Draining,
+    /// The signing keys have not been read for ten minutes.
+    Keys,
+    /// Redis does not answer: the number of current players is not known, and rate limits are those
+    /// of each node.
+    Redis,
+    /// The bucket of deployed files does not answer: files that this node has cached are served,
+    /// others are not, and nothing can be deployed.
+    S3,
+}
+
+impl From<Component> for &'static str {
+    fn from(component: Component) -> Self {
+        match component {
+            Component::Clock => "clock",
+            Component::Database => "database",
+            Component::Draining => "draining",
+            Component::Keys => "keys",
+            Component::Redis => "redis",
+            Component::S3 => "s3",
+        }
+    }
+}
 
 /// This node.
 #[derive(Debug)]
@@ -61,7 +95,7 @@ pub struct Nodes {
     /// How many nodes are live.
     live: Arc<LiveNodes>,
     /// What works less well, apart from the clock.
-    faults: Mutex<Vec<&'static str>>,
+    faults: Mutex<Vec<Component>>,
     /// Until when this node has each of its leases.
     held: Mutex<HashMap<String, Instant>>,
 }
@@ -139,13 +173,11 @@ impl Nodes {
     /// Returns what this node says about itself now.
     #[must_use]
     pub fn about(&self) -> NodeReport {
-        let clock_offset = self.clock_offset();
-        let is_off = clock_offset.is_some_and(|offset| offset.abs() > CLOCK_WARNING);
-        let faults = self.faults().clone();
-        let degraded = is_off.then_some("clock").into_iter().chain(faults);
+        let degraded = self.degraded(self.faults().clone());
+        let degraded = degraded.into_iter().map(<&str>::from);
         NodeReport {
             applied: self.applied(),
-            clock_offset,
+            clock_offset: self.clock_offset(),
             degraded: degraded.map(str::to_owned).collect(),
             ..self.about.clone()
         }
@@ -177,12 +209,21 @@ impl Nodes {
         Ok(())
     }
 
-    /// Records what works less well from now on, apart from the clock: the names that `/readyz` has.
-    pub fn set_faults(&self, faults: Vec<&'static str>) {
+    /// Returns what works less well on this node if apart from the clock that is `faults`.
+    #[must_use]
+    pub fn degraded(&self, faults: Vec<Component>) -> Vec<Component> {
+        let is_off = |offset: Millis| offset.abs() > CLOCK_WARNING;
+        let clock = self.clock_offset().is_some_and(is_off);
+        let clock = clock.then_some(Component::Clock);
+        clock.into_iter().chain(faults).collect()
+    }
+
+    /// Records what works less well from now on, apart from the clock.
+    pub fn set_faults(&self, faults: Vec<Component>) {
         *self.faults() = faults;
     }
 
-    fn faults(&self) -> MutexGuard<'_, Vec<&'static str>> {
+    fn faults(&self) -> MutexGuard<'_, Vec<Component>> {
         self.faults.lock().unwrap_or_else(PoisonError::into_inner)
     }
 

@@ -9,9 +9,10 @@ use serde::Serialize;
 use crate::auth::keys::KeyRing;
 use crate::clock::{Clock, Millis};
 use crate::domain::errors::chain;
+use crate::games;
 use crate::games::files::FileStore;
 use crate::games::live::Presence;
-use crate::platform::nodes::{CLOCK_WARNING, Nodes};
+use crate::platform::nodes::{Component, Nodes};
 use crate::store::Store;
 
 /// How long the store may take to answer. A store that lost its network does not
@@ -23,26 +24,6 @@ const KEYS_ARE_OLD: Millis = 10 * 60 * 1_000;
 
 /// A clock that is further off makes tokens and limits wrong.
 const CLOCK_LIMIT: Millis = 30_000;
-
-/// A part of the platform that can fail, as `/readyz` names it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "lowercase")]
-pub enum Component {
-    /// The clock is not the store's: more than 30 s off, or more than 1 s if only degraded.
-    Clock,
-    /// The store does not answer.
-    Database,
-    /// The node is about to stop.
-    Draining,
-    /// The signing keys have not been read for ten minutes.
-    Keys,
-    /// Redis does not answer: the number of current players is not known, and rate limits are those
-    /// of each node.
-    Redis,
-    /// The bucket of deployed files does not answer: files that this node has cached are served,
-    /// others are not, and nothing can be deployed.
-    S3,
-}
 
 /// What `/readyz` answers.
 #[derive(Debug, PartialEq, Eq, Serialize)]
@@ -96,12 +77,10 @@ impl Readiness {
         self.draining.store(true, Ordering::Relaxed);
     }
 
-    /// Returns what works less well; the clock is `offset` off.
-    fn degraded(&self, offset: Millis) -> Vec<Component> {
-        let clock = (offset > CLOCK_WARNING).then_some(Component::Clock);
-        let bucket = self.files.is_out_of_reach().then_some(Component::S3);
-        let redis = (!self.presence.is_known()).then_some(Component::Redis);
-        clock.into_iter().chain(bucket).chain(redis).collect()
+    /// Returns what works less well.
+    fn degraded(&self) -> Vec<Component> {
+        let faults = games::faults(&self.files, &*self.presence);
+        self.nodes.degraded(faults)
     }
 
     /// Looks at everything now.
@@ -124,7 +103,7 @@ impl Readiness {
         Report {
             ready,
             because,
-            degraded: ready.then(|| self.degraded(offset)),
+            degraded: ready.then(|| self.degraded()),
         }
     }
 
