@@ -291,10 +291,7 @@ impl RowTarget for SqliteRows {
         before: &Moved,
         rows: Vec<Row>,
     ) -> Result<Moved, StoreError> {
-        let moved = Moved {
-            last: rows.last().map(|row| key_of(part, row)),
-            rows: before.rows + rows.len() as u64,
-        };
+        let moved = before.after(part, &rows);
         self.on(part.place, move |connection| add(connection, part, &rows))
             .await?;
         Ok(moved)

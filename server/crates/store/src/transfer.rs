@@ -149,6 +149,17 @@ pub struct Moved {
     pub rows: u64,
 }
 
+impl Moved {
+    /// Returns how far rows were moved after these as well.
+    #[must_use]
+    pub fn after(&self, part: &'static Part, rows: &[Row]) -> Self {
+        Self {
+            last: rows.last().map(|row| key_of(part, row)),
+            rows: self.rows + rows.len() as u64,
+        }
+    }
+}
+
 /// What a move finds in its target.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Begun {

@@ -7,7 +7,7 @@ use std::collections::BTreeSet;
 use async_trait::async_trait;
 use platform_store::StoreError;
 use platform_store::tables::{Kind, LOG_RECORDS, PARTS, Part, Place};
-use platform_store::transfer::{BeginError, Begun, Moved, Row, RowTarget, Value, key_of};
+use platform_store::transfer::{BeginError, Begun, Moved, Row, RowTarget, Value};
 use tokio_postgres::Client;
 use tokio_postgres::binary_copy::BinaryCopyInWriter;
 
@@ -264,10 +264,7 @@ async fn add(
         make_days(client, rows).await?;
     }
     copy_in(client, part, rows).await?;
-    let after = Moved {
-        last: rows.last().map(|row| key_of(part, row)),
-        rows: before.rows + rows.len() as u64,
-    };
+    let after = before.after(part, rows);
     let mut last = Vec::new();
     for value in after.last.iter().flatten() {
         value.encode(&mut last);
