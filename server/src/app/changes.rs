@@ -73,7 +73,7 @@ async fn apply(state: &AppState, topics: Vec<Topic>) -> Result<(), ApplyError> {
         failed.note(auth.suspensions.refresh(store, life, now).await);
     }
     if sessions {
-        failed.note(auth.endings.refresh(store, life, now).await);
+        failed.note(auth.endings.follow(store, now).await);
     }
     if keys && let Err(error) = auth.keys.refresh().await {
         failed.add(&error);

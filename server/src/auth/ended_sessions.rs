@@ -15,9 +15,12 @@ use crate::clock::Millis;
 use crate::platform::jobs::{Job, JobError, Schedule};
 use crate::store::{Store, StoreError};
 
-/// The interval of reading the store. Together with the time between two heartbeats it is less than
-/// a minute.
+/// The interval of reading the store, besides what is followed every second. Together with the time
+/// between two heartbeats it is less than a minute.
 const LOOK_AGAIN: Duration = Duration::from_secs(10);
+/// How long ago a session that is new to this node can have ended: another node's clock may be half
+/// a minute behind, and its write takes some seconds.
+const RECENT: Millis = 60_000;
 
 /// Players with a session that ended within the lifetime of a token, and when the last one did.
 #[derive(Debug, Default)]
@@ -40,6 +43,21 @@ impl Endings {
             .await?;
         self.0
             .store(ended.into_iter().collect::<HashMap<_, _>>().into());
+        Ok(())
+    }
+
+    /// Adds the sessions that ended lately: some end every second, and reading all of them again
+    /// each time would be too much.
+    ///
+    /// # Errors
+    /// Errors of the store; the cache then stays unchanged.
+    pub async fn follow(&self, store: &dyn Store, now: Millis) -> Result<(), StoreError> {
+        let ended = store.list_ended_sessions(now - RECENT).await?;
+        self.0.rcu(|known| {
+            let mut known = HashMap::clone(known);
+            known.extend(ended.iter().copied());
+            known
+        });
         Ok(())
     }
 

@@ -221,6 +221,35 @@ async fn a_key_that_one_node_revokes_is_gone_from_all_key_sets_with_its_answer()
 }
 
 #[tokio::test]
+async fn a_player_who_signs_out_at_one_node_has_left_the_others_within_about_a_second() {
+    let cluster = Cluster::new();
+    let (one, other) = tokio::join!(cluster.node(), cluster.node());
+    let owner = Caller::account(&one).await;
+    owner.create("game").await;
+    assert_eq!(owner.deploy("prod", page("game")).await.status, 201);
+    let begun = tokio::time::Instant::now();
+    for _ in 0..3 {
+        let minted = game_token(&other).await;
+        let (cookie, token) = (minted.cookie().unwrap(), minted.token());
+        assert_eq!(beat(&other, &token).await, 204);
+        // A token of the second in which the session ends may be that of the next session.
+        for node in [&one, &other] {
+            node.clock.advance(1_000);
+        }
+        let sign_out = one
+            .request(Method::POST, "auth", "/sign-out")
+            .header("origin", one.origin("game"))
+            .header("cookie", cookie);
+        assert_eq!(send(sign_out).await.status, 204);
+        eventually(async || (beat(&other, &token).await == 401).then_some(())).await;
+    }
+    // All that ended is read again every ten seconds: of three sign-outs, the last one would be known
+    // after twenty.
+    let took = begun.elapsed();
+    assert!(took < Duration::from_secs(15), "{took:?}");
+}
+
+#[tokio::test]
 async fn what_an_operators_command_changes_all_nodes_follow() {
     let cluster = Cluster::new();
     let (one, other) = tokio::join!(cluster.node(), cluster.node());

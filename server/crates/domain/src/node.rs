@@ -22,7 +22,7 @@ pub enum Topic {
     /// A project (by slug): its games, their settings and deployments, and whether they are taken
     /// down.
     Project(String),
-    /// Sessions that were ended by somebody else than their player.
+    /// Sessions that were ended, except where the same player has a new one at once.
     Sessions,
     /// Whether a player is suspended, and with it the player's projects.
     Suspension(Uuid),
@@ -36,7 +36,10 @@ impl Topic {
     pub fn of(kind: AuditKind, player: Option<Uuid>, subject: Option<&str>) -> Option<Self> {
         match kind {
             AuditKind::KeyAdded | AuditKind::KeyRevoked => Some(Self::Keys),
-            AuditKind::SessionsEnded => Some(Self::Sessions),
+            AuditKind::SessionsEnded
+            | AuditKind::SignedOut
+            | AuditKind::Merged
+            | AuditKind::GuestRestored => Some(Self::Sessions),
             AuditKind::Suspended | AuditKind::Unsuspended => player.map(Self::Suspension),
             AuditKind::ProjectCreated
             | AuditKind::ProjectTransferred
@@ -52,13 +55,10 @@ impl Topic {
             // Sessions, names, devices and administrators are read from the store whenever they
             // are needed; the rest changes nothing.
             AuditKind::Linked
-            | AuditKind::Merged
             | AuditKind::SignedIn
             | AuditKind::Created
             | AuditKind::Renamed
             | AuditKind::SignInFailed
-            | AuditKind::SignedOut
-            | AuditKind::GuestRestored
             | AuditKind::DeviceApproved
             | AuditKind::DeviceDenied
             | AuditKind::DeviceRevoked

@@ -7,6 +7,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use platform_domain::audit::Actor;
 use platform_domain::clock::Millis;
 use platform_domain::key::Revocation;
+use platform_domain::left_guest::{LeftHash, SignedOut};
 use platform_domain::node::{Changes, LEASE_MILLIS, NodeReport, Topic};
 use platform_domain::project::Frames;
 use platform_domain::takedown::{Change, Changed};
@@ -82,6 +83,21 @@ pub async fn every_change_that_nodes_keep_in_memory_raises_a_version(place: &dyn
 
     let ended = store.end_other_sessions(owner, None, Actor::Operator.into(), NOW);
     assert!(ended.await.unwrap() > 0);
+    assert_eq!(next(&*store, &mut seen).await, [Topic::Sessions]);
+    let (egret, heron) = (guest(&["egret"]), guest(&["heron"]));
+    for new in [&egret, &heron] {
+        store.add_guest(new.clone()).await.unwrap();
+    }
+    let ended = store.end_session(&egret.session, own(), NOW);
+    ended.await.unwrap();
+    assert_eq!(next(&*store, &mut seen).await, [Topic::Sessions]);
+    let ended = store.sign_out(&heron.session, &LeftHash([7; 32]), own(), NOW);
+    assert_eq!(ended.await.unwrap(), SignedOut::Guest);
+    assert_eq!(next(&*store, &mut seen).await, [Topic::Sessions]);
+    // A guest is merged into an account.
+    let merged = guest(&["ibis"]);
+    store.add_guest(merged.clone()).await.unwrap();
+    store.complete_sign_in(by(&merged, "ann")).await.unwrap();
     assert_eq!(next(&*store, &mut seen).await, [Topic::Sessions]);
 
     assert!(store.add_key(key("a"), None, own()).await.unwrap());
