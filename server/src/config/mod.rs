@@ -6,6 +6,7 @@
 //! | [`load`] | reading `platform.toml` and the environment |
 //! | [`parse`] | parsing of the values |
 //! | [`provider`] | `[[identity_provider]]` |
+//! | [`redis`] | the address of Redis |
 //! | `s3` | the bucket of deployed files |
 //! | [`show`] | output of the effective settings, without secrets |
 
@@ -13,6 +14,7 @@ pub mod load;
 pub mod names;
 pub mod parse;
 pub mod provider;
+pub mod redis;
 mod s3;
 mod services;
 pub mod show;

@@ -181,7 +181,7 @@ pub const SETTINGS: [Setting; 40] = [
         Key::RedisUrl,
         "redis_url",
         "none: in-process",
-        "a Redis server that several nodes share, for the number of current players and for rate limits: `redis://<user>:<password>@<host>:<port>`, or `rediss://` for TLS, in a program with the feature `cluster`, which releases have",
+        "the Redis that several nodes share, for the number of current players and for rate limits: `redis://<user>:<password>@<host>:<port>`, `redis+cluster://<user>:<password>@<host>:<port>,<host>:<port>` for a cluster, or `redis+sentinel://<user>:<password>@<host>:<port>,<host>:<port>/<service>` for the primary that sentinels name; `rediss` for TLS; in a program with the feature `cluster`, which releases have",
     ),
     setting(
         Key::FilesUrl,

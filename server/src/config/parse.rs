@@ -7,8 +7,8 @@ use std::path::PathBuf;
 use std::str::FromStr;
 
 use ipnet::IpNet;
-use url::Url;
 
+use super::redis::{self, RedisPlace};
 use super::{LogFormat, Period, PrivateBackends, Rate, Secret};
 use crate::domain::key::MIN_SECRET_BYTES;
 use crate::web::foreign_cookies;
@@ -90,14 +90,11 @@ pub(super) fn is_postgres(text: &str) -> bool {
     text.starts_with("postgres://") || text.starts_with("postgresql://")
 }
 
-/// Parses the address of a Redis server. It is not repeated: it may contain a password.
+/// Checks the address of Redis. It is not repeated: it may contain a password.
 pub(super) fn redis(text: &str) -> Result<Secret, String> {
-    let url = Url::parse(text).ok();
-    let is_redis = |url: &Url| matches!(url.scheme(), "redis" | "rediss") && url.has_host();
-    if url.as_ref().is_some_and(is_redis) {
-        Ok(Secret::new(text.to_owned()))
-    } else {
-        Err("write redis://<user>:<password>@<host>:<port>, or rediss:// for TLS".to_owned())
+    match RedisPlace::parse(text) {
+        Some(_) => Ok(Secret::new(text.to_owned())),
+        None => Err(redis::HOW.to_owned()),
     }
 }
 

@@ -2,12 +2,11 @@
 
 use url::Url;
 
+use super::redis::RedisPlace;
 use super::{Config, Secret};
 
 /// The port of PostgreSQL.
 const POSTGRES: u16 = 5432;
-/// The port of Redis.
-const REDIS: u16 = 6379;
 
 impl Config {
     /// Returns the names and ports of the services that the settings name. A service of this
@@ -17,20 +16,20 @@ impl Config {
         let databases = [&self.postgres, &self.postgres_logs];
         let databases = databases.into_iter().flatten().map(Secret::expose);
         let bucket = self.s3.as_ref().and_then(|s3| s3.endpoint());
-        let bucket = bucket.and_then(|text| host(text, None));
+        let bucket = bucket.and_then(host);
         let redis = self.redis.as_ref().map(Secret::expose);
-        let redis = redis.and_then(|text| host(text, Some(REDIS)));
+        let redis = redis.and_then(RedisPlace::parse);
+        let redis = redis.iter().flat_map(RedisPlace::servers);
         let databases = databases.flat_map(postgres_hosts);
         databases.chain(redis).chain(bucket).collect()
     }
 }
 
-/// Returns the host and the port of a URL; `usual` is the port of a scheme that is not that of the
-/// web.
-fn host(url: &str, usual: Option<u16>) -> Option<(String, u16)> {
+/// Returns the host and the port of a URL.
+fn host(url: &str) -> Option<(String, u16)> {
     let url = Url::parse(url).ok()?;
     let host = url.host_str()?.trim_matches(['[', ']']).to_owned();
-    Some((host, url.port_or_known_default().or(usual)?))
+    Some((host, url.port_or_known_default()?))
 }
 
 /// Returns the hosts of `postgres://<user>:<password>@<host>:<port>,<host>:<port>/<database>`,

@@ -116,8 +116,9 @@ fn value_of(config: &Config, key: Key) -> Option<String> {
             hidden_postgres()
         }
         Key::RedisUrl => {
-            config.redis.as_ref()?;
-            quoted(&format!("redis://{HIDDEN}"))
+            let address = config.redis.as_ref()?.expose();
+            let (scheme, _) = address.split_once("://")?;
+            quoted(&format!("{scheme}://{HIDDEN}"))
         }
         Key::FilesUrl if config.s3.is_some() => {
             let settings = config.s3.as_ref()?;

@@ -4,13 +4,13 @@
 use std::sync::Arc;
 
 use futures_util::StreamExt as _;
-use redis::aio::MultiplexedConnection;
-use redis::{Client, RedisResult};
+use redis::RedisResult;
 use tokio::sync::Notify;
 use tokio::time::{MissedTickBehavior, interval, timeout};
 
 use crate::LiveRedis;
-use crate::link::{CONNECT, PROBE, Unavailable};
+use crate::link::{CONNECT, PROBE, Subscribers, Unavailable};
+use crate::place::Connection;
 
 /// The channel of hints. Messages say nothing but that there is one.
 const CHANNEL: &str = "platform:changes";
@@ -23,10 +23,10 @@ impl LiveRedis {
     pub async fn tell_of_change(&self) -> Result<(), Unavailable> {
         let mut publish = redis::cmd("PUBLISH");
         publish.arg(CHANNEL).arg("");
-        let call = |mut connection: MultiplexedConnection| async move {
+        let call = |mut connection: Connection| async move {
             publish.query_async::<()>(&mut connection).await
         };
-        self.link.call(call).await
+        self.link.call(CHANNEL, call).await
     }
 
     /// Returns when a node has told of a change since the last time.
@@ -36,20 +36,20 @@ impl LiveRedis {
 }
 
 /// Receives hints whenever Redis can be reached.
-pub(crate) async fn listen_for_ever(client: Client, told: Arc<Notify>) {
+pub(crate) async fn listen_for_ever(subscribers: Subscribers, told: Arc<Notify>) {
     let mut ticks = interval(PROBE);
     ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
-    loop {
+    for attempt in (0..usize::MAX).cycle() {
         ticks.tick().await;
         // Without Redis there are none: the link says so in the log.
-        let _ = listen(&client, &told).await;
+        let _ = listen(&subscribers, attempt, &told).await;
     }
 }
 
 /// Receives hints until the connection is lost.
-async fn listen(client: &Client, told: &Notify) -> RedisResult<()> {
+async fn listen(subscribers: &Subscribers, attempt: usize, told: &Notify) -> RedisResult<()> {
     let subscribe = async {
-        let mut connection = client.get_async_pubsub().await?;
+        let mut connection = subscribers.open(attempt).await?;
         connection.subscribe(CHANNEL).await?;
         Ok::<_, redis::RedisError>(connection)
     };

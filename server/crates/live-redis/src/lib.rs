@@ -6,6 +6,7 @@
 //! | module | contents |
 //! |---|---|
 //! | `link` | the connection, its time limit and its breaker |
+//! | `place` | where Redis is: a server, a cluster, or what sentinels name |
 //! | `scripts` | the scripts that Redis runs, by its own clock |
 //! | `presence` | the current players |
 //! | `limits` | rate limits |
@@ -14,6 +15,7 @@
 mod hints;
 mod limits;
 mod link;
+mod place;
 mod presence;
 mod scripts;
 #[cfg(test)]
@@ -27,6 +29,8 @@ use tokio::task::JoinSet;
 pub use self::limits::SharedRate;
 use self::link::Link;
 pub use self::link::{AddressError, PATIENCE, Unavailable};
+pub use self::place::Place;
+use self::presence::{CROWD, Spread};
 use self::scripts::Scripts;
 
 /// What nodes share in one Redis.
@@ -34,6 +38,9 @@ use self::scripts::Scripts;
 pub struct LiveRedis {
     link: Link,
     scripts: Scripts,
+    /// The audiences with a crowd of players, and how many that are.
+    spread: Spread,
+    crowd: usize,
     /// Notified of hints.
     told: Arc<Notify>,
     /// The task that receives hints. It ends with this.
@@ -41,19 +48,23 @@ pub struct LiveRedis {
 }
 
 impl LiveRedis {
-    /// Connects to the Redis at `url`, `redis://…` or `rediss://…`. If it cannot be reached, this is
-    /// tried again every second.
+    /// Connects to Redis. If it cannot be reached, this is tried again every second.
     ///
     /// # Errors
     /// [`AddressError`]
-    pub async fn open(url: &str) -> Result<Self, AddressError> {
-        let link = Link::open(url).await?;
+    pub async fn open(place: impl Into<Place>) -> Result<Self, AddressError> {
+        let link = Link::open(&place.into()).await?;
         let told = Arc::new(Notify::new());
         let mut listening = JoinSet::new();
-        listening.spawn(hints::listen_for_ever(link.client(), Arc::clone(&told)));
+        listening.spawn(hints::listen_for_ever(
+            link.subscribers(),
+            Arc::clone(&told),
+        ));
         Ok(Self {
             link,
             scripts: Scripts::by_the_clock_of_redis(),
+            spread: Spread::default(),
+            crowd: CROWD,
             told,
             _listening: listening,
         })

@@ -3,11 +3,11 @@
 use std::num::NonZeroU32;
 use std::time::Duration;
 
-use redis::aio::MultiplexedConnection;
 use redis::{Script, ScriptInvocation};
 
 use crate::LiveRedis;
 use crate::link::Unavailable;
+use crate::place::Connection;
 
 /// How many events are allowed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -35,7 +35,7 @@ impl LiveRedis {
     ) -> Result<Option<Duration>, Unavailable> {
         let mut take = invocation(&self.scripts.take, name, key, rate);
         take.arg(many.get());
-        self.wait_of(take).await
+        self.wait_of(key, take).await
     }
 
     /// Counts `open` events of `key` that have happened already against the limit `name`, and then
@@ -54,14 +54,17 @@ impl LiveRedis {
     ) -> Result<Option<Duration>, Unavailable> {
         let mut spend = invocation(&self.scripts.spend, name, key, rate);
         spend.arg(open).arg(many);
-        self.wait_of(spend).await
+        self.wait_of(key, spend).await
     }
 
-    async fn wait_of(&self, script: ScriptInvocation<'_>) -> Result<Option<Duration>, Unavailable> {
-        let call = |mut connection: MultiplexedConnection| async move {
-            script.invoke_async(&mut connection).await
-        };
-        let wait: u64 = self.link.call(call).await?;
+    async fn wait_of(
+        &self,
+        tag: &str,
+        script: ScriptInvocation<'_>,
+    ) -> Result<Option<Duration>, Unavailable> {
+        let call =
+            |mut connection: Connection| async move { script.invoke_async(&mut connection).await };
+        let wait: u64 = self.link.call(tag, call).await?;
         Ok((wait > 0).then(|| Duration::from_micros(wait)))
     }
 }

@@ -3,6 +3,10 @@
 //! The breaker is closed while there is a connection. A lost connection opens it, and so do several
 //! calls in a row that fail or take too long. While it is open, calls fail at once, and a task tries
 //! every second to connect and to write, which closes it again.
+//!
+//! A cluster has one breaker for all of its servers, since a key that cannot be counted makes the
+//! rest useless. So that the servers that answer do not hide one that does not, calls in a row are
+//! counted for each group of slots, and all groups must accept a write before it closes.
 
 use std::fmt;
 use std::future::Future;
@@ -11,11 +15,14 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
 use arc_swap::ArcSwapOption;
+use futures_util::future::try_join_all;
 use platform_domain::errors::chain;
-use redis::aio::MultiplexedConnection;
-use redis::{AsyncConnectionConfig, Client, RedisError, RedisResult};
+use redis::aio::PubSub;
+use redis::{RedisError, RedisResult};
 use tokio::task::JoinSet;
 use tokio::time::{MissedTickBehavior, interval, timeout};
+
+use crate::place::{Connection, Place, Source};
 
 /// How long a call may take.
 pub const PATIENCE: Duration = Duration::from_millis(50);
@@ -28,6 +35,31 @@ pub(crate) const PROBE: Duration = Duration::from_secs(1);
 pub(crate) const CONNECT: Duration = Duration::from_secs(1);
 /// What the probe writes, so that a Redis that is read-only or full is noticed.
 const PROBED: &str = "platform:probe";
+/// How many groups of slots a cluster's servers share. Slots of a group are neighbours, and so
+/// mostly those of one server.
+const GROUPS: usize = 64;
+/// How many slots a cluster has.
+const SLOTS: u16 = 16_384;
+
+/// Returns the group of the slot of keys with this hash tag, `{…}`.
+fn group(tag: &str) -> usize {
+    let slot = crc16::State::<crc16::XMODEM>::calculate(tag.as_bytes()) % SLOTS;
+    usize::from(slot) * GROUPS / usize::from(SLOTS)
+}
+
+/// Returns a hash tag of each group.
+fn tags() -> Vec<String> {
+    let mut tags = vec![None; GROUPS];
+    for tag in (0_u32..).map(|number| number.to_string()) {
+        if let Some(missing) = tags.get_mut(group(&tag)) {
+            missing.get_or_insert(tag);
+        }
+        if tags.iter().all(Option::is_some) {
+            break;
+        }
+    }
+    tags.into_iter().flatten().collect()
+}
 
 /// The address is not one of Redis. It is not repeated, since it may contain a password.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
@@ -50,11 +82,13 @@ pub(crate) struct Link {
 }
 
 struct Breaker {
-    client: Client,
+    source: Source,
+    /// The keys that the probe writes: one for each group of slots, or a single one.
+    probed: Vec<String>,
     /// The connection, while the breaker is closed.
-    connection: ArcSwapOption<MultiplexedConnection>,
-    /// Calls in a row that have failed.
-    failures: AtomicU32,
+    connection: ArcSwapOption<Connection>,
+    /// Calls in a row that have failed, by group of slots.
+    failures: [AtomicU32; GROUPS],
 }
 
 impl fmt::Debug for Breaker {
@@ -77,11 +111,19 @@ enum CallError {
 }
 
 impl Link {
-    pub(crate) async fn open(url: &str) -> Result<Self, AddressError> {
+    pub(crate) async fn open(place: &Place) -> Result<Self, AddressError> {
+        let source = Source::new(place)?;
+        let probed = if source.is_cluster() {
+            let key = |tag: &String| format!("{PROBED}:{{{tag}}}");
+            tags().iter().map(key).collect()
+        } else {
+            vec![PROBED.to_owned()]
+        };
         let breaker = Arc::new(Breaker {
-            client: Client::open(url).map_err(|_| AddressError)?,
+            source,
+            probed,
             connection: ArcSwapOption::empty(),
-            failures: AtomicU32::new(0),
+            failures: std::array::from_fn(|_| AtomicU32::new(0)),
         });
         if let Err(error) = breaker.try_close().await {
             warn(&error);
@@ -96,18 +138,24 @@ impl Link {
     }
 
     /// Returns what opens further connections.
-    pub(crate) fn client(&self) -> Client {
-        self.breaker.client.clone()
+    pub(crate) fn subscribers(&self) -> Subscribers {
+        Subscribers(Arc::clone(&self.breaker))
+    }
+
+    pub(crate) fn is_cluster(&self) -> bool {
+        self.breaker.source.is_cluster()
     }
 
     pub(crate) fn is_closed(&self) -> bool {
         self.breaker.connection.load().is_some()
     }
 
-    /// Makes a call, which may send several commands.
+    /// Makes a call, which may send several commands. In a cluster all of them concern keys with the
+    /// hash tag `tag`.
     pub(crate) async fn call<T, F>(
         &self,
-        call: impl FnOnce(MultiplexedConnection) -> F + Send,
+        tag: &str,
+        call: impl FnOnce(Connection) -> F + Send,
     ) -> Result<T, Unavailable>
     where
         F: Future<Output = RedisResult<T>> + Send,
@@ -115,26 +163,38 @@ impl Link {
         let Some(connection) = self.breaker.connection.load_full() else {
             return Err(Unavailable);
         };
-        let call = call(MultiplexedConnection::clone(&connection));
+        let failures = self.breaker.failures_of(tag);
+        let call = call(Connection::clone(&connection));
         let called = timeout(self.patience, call).await;
         let error = match called {
             Ok(Ok(value)) => {
-                self.breaker.failures.store(0, Ordering::Relaxed);
+                failures.store(0, Ordering::Relaxed);
                 return Ok(value);
             }
             Ok(Err(error)) => CallError::Redis(error),
             Err(_elapsed) => CallError::Slow(self.patience),
         };
-        self.breaker.note(&connection, &error);
+        self.breaker.note(&connection, failures, &error);
         Err(Unavailable)
     }
 }
 
 impl Breaker {
+    fn failures_of(&self, tag: &str) -> &AtomicU32 {
+        let group = if self.source.is_cluster() {
+            group(tag)
+        } else {
+            0
+        };
+        &self.failures[group]
+    }
+
     /// Notes that a call on `connection` has failed, and opens the breaker if that was one too many.
-    fn note(&self, connection: &Arc<MultiplexedConnection>, error: &CallError) {
-        let is_lost = matches!(error, CallError::Redis(error) if error.is_unrecoverable_error());
-        let failures = self.failures.fetch_add(1, Ordering::Relaxed) + 1;
+    fn note(&self, connection: &Arc<Connection>, failures: &AtomicU32, error: &CallError) {
+        // A cluster's connection is several.
+        let is_lost = !self.source.is_cluster()
+            && matches!(error, CallError::Redis(error) if error.is_unrecoverable_error());
+        let failures = failures.fetch_add(1, Ordering::Relaxed) + 1;
         if !is_lost && failures < FAILURES {
             return;
         }
@@ -147,25 +207,36 @@ impl Breaker {
 
     /// Connects and writes.
     async fn try_close(&self) -> Result<(), CallError> {
-        // The time limits are those of the callers.
-        let config = AsyncConnectionConfig::new()
-            .set_connection_timeout(Some(CONNECT))
-            .set_response_timeout(None);
         let connect = async {
-            let client = &self.client;
-            let mut connection = client
-                .get_multiplexed_async_connection_with_config(&config)
-                .await?;
-            let mut write = redis::cmd("SET");
-            write.arg(PROBED).arg(1).arg("EX").arg(1);
-            write.query_async::<()>(&mut connection).await?;
+            let connection = self.source.connect().await?;
+            let writes = self.probed.iter().map(|key| {
+                let mut connection = connection.clone();
+                async move {
+                    let mut write = redis::cmd("SET");
+                    write.arg(key).arg(1).arg("EX").arg(1);
+                    write.query_async::<()>(&mut connection).await
+                }
+            });
+            try_join_all(writes).await?;
             Ok::<_, RedisError>(connection)
         };
         let connected = timeout(CONNECT, connect).await;
         let connection = connected.map_err(|_elapsed| CallError::Slow(CONNECT))??;
-        self.failures.store(0, Ordering::Relaxed);
+        for failures in &self.failures {
+            failures.store(0, Ordering::Relaxed);
+        }
         self.connection.store(Some(Arc::new(connection)));
         Ok(())
+    }
+}
+
+/// Opens connections for subscriptions.
+pub(crate) struct Subscribers(Arc<Breaker>);
+
+impl Subscribers {
+    /// Opens a connection. With another `attempt`, it is to another server of a cluster.
+    pub(crate) async fn open(&self, attempt: usize) -> RedisResult<PubSub> {
+        self.0.source.subscriber(attempt).await
     }
 }
 

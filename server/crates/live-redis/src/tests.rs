@@ -2,10 +2,12 @@
 
 #[path = "../../../src/games/live/memory/cases.rs"]
 mod cases;
+mod cluster;
 mod hints;
 mod limits;
 mod outage;
 mod presence;
+mod sentinel;
 
 use std::time::Duration;
 

@@ -1,5 +1,6 @@
-//! A Redis server for one test, on a port of its own. It keeps nothing on the disk, and ends with
-//! the test, or with the process, however that ends. A test can stop, continue, kill and restart it.
+//! A Redis server for one test, on a port of its own, or a cluster of three. It keeps nothing on the
+//! disk, and ends with the test, or with the process, however that ends. A test can stop, continue,
+//! kill and restart it.
 
 #![expect(
     clippy::unwrap_used,
@@ -31,6 +32,7 @@ const KEEPER: &str = r#"
     cat >/dev/null
     kill -KILL "$server"
     wait "$server"
+    rm -f "$KEPT"
 "#;
 
 /// A running server, without data.
@@ -50,17 +52,21 @@ impl TestRedis {
     /// There is no Redis; the message says how to get it.
     #[must_use]
     pub fn start() -> Self {
-        let free = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
-        let port = free.local_addr().unwrap().port();
-        drop(free);
-        Self::start_on(port)
+        Self::start_on(free_port(), &[])
     }
 
-    fn start_on(port: u16) -> Self {
+    fn start_on(port: u16, options: &[&str]) -> Self {
+        let text = port.to_string();
+        let usual = ["--port", &text, "--bind", "127.0.0.1", "--dir", "/tmp"];
+        let nothing_kept = ["--save", "", "--appendonly", "no"];
+        Self::launch(port, &[&usual[..], &nothing_kept, options].concat())
+    }
+
+    fn launch(port: u16, options: &[&str]) -> Self {
         let mut keeper = Command::new("sh")
             .args(["-c", KEEPER, "keeper", "redis-server"])
-            .args(["--port", &port.to_string(), "--bind", "127.0.0.1"])
-            .args(["--save", "", "--appendonly", "no", "--dir", "/tmp"])
+            .args(options)
+            .env("KEPT", format!("/tmp/{}", kept(port)))
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .stderr(Stdio::null())
@@ -107,7 +113,23 @@ impl TestRedis {
     pub fn restart(self) -> Self {
         let port = self.port;
         drop(self);
-        Self::start_on(port)
+        Self::start_on(port, &[])
+    }
+
+    /// Makes this server a replica of another one, and waits until it has its data.
+    ///
+    /// # Panics
+    /// It does not become one.
+    pub fn follow(&self, primary: &Self) {
+        let soon = primary.ask("CONFIG SET repl-diskless-sync-delay 0");
+        assert_eq!(soon, "+OK\r\n");
+        let follows = self.ask(&format!("REPLICAOF 127.0.0.1 {}", primary.port));
+        assert_eq!(follows, "+OK\r\n");
+        let is_there = |_| {
+            self.ask("INFO replication")
+                .contains("master_link_status:up")
+        };
+        assert!((0..ATTEMPTS).any(is_there), "no replica");
     }
 
     /// Sends a command whose words contain no spaces, and returns the beginning of its answer, as
@@ -147,6 +169,127 @@ impl TestRedis {
             std::thread::yield_now();
         }
         panic!("Redis does not answer; {ADVICE}");
+    }
+}
+
+fn free_port() -> u16 {
+    let free = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
+    free.local_addr().unwrap().port()
+}
+
+/// The name of the file in which a server of a cluster, or a sentinel, keeps what it knows of others.
+fn kept(port: u16) -> String {
+    format!("test-redis-{port}.conf")
+}
+
+/// A sentinel that watches a server, and makes a replica of it the primary when it has been silent
+/// for half a second.
+#[derive(Debug)]
+pub struct TestSentinel(TestRedis);
+
+impl TestSentinel {
+    /// Starts a sentinel that watches `primary` under the name `service`, and waits until it knows a
+    /// replica.
+    ///
+    /// # Panics
+    /// There is no Redis; the message says how to get it.
+    #[must_use]
+    pub fn watch(primary: &TestRedis, service: &str) -> Self {
+        let (port, watched) = (free_port(), primary.port);
+        let path = format!("/tmp/{}", kept(port));
+        let settings = format!(
+            "port {port}\nbind 127.0.0.1\ndir /tmp\n\
+             sentinel monitor {service} 127.0.0.1 {watched} 1\n\
+             sentinel down-after-milliseconds {service} 500\n\
+             sentinel failover-timeout {service} 2000\n"
+        );
+        std::fs::write(&path, settings).unwrap();
+        let sentinel = TestRedis::launch(port, &[&path, "--sentinel"]);
+        let replicas = || sentinel.ask(&format!("SENTINEL REPLICAS {service}"));
+        // Each question takes far longer than a microsecond.
+        assert!(
+            (0..ATTEMPTS).any(|_| replicas().starts_with("*1")),
+            "no replica"
+        );
+        Self(sentinel)
+    }
+
+    /// Returns its address.
+    #[must_use]
+    pub fn url(&self) -> String {
+        self.0.url()
+    }
+}
+
+/// Three servers of a cluster without replicas: each has a third of the slots.
+#[derive(Debug)]
+pub struct TestRedisCluster {
+    /// The servers.
+    pub servers: [TestRedis; 3],
+}
+
+impl TestRedisCluster {
+    /// Starts the servers and makes them a cluster. A server that is silent for a second counts as
+    /// failed, and then the cluster answers nothing.
+    ///
+    /// # Panics
+    /// There is no Redis; the message says how to get it.
+    #[must_use]
+    pub fn start() -> Self {
+        let started = ["0 5460", "5461 10922", "10923 16383"].map(|slots| {
+            let (port, bus) = (free_port(), free_port().to_string());
+            let _ = std::fs::remove_file(format!("/tmp/{}", kept(port)));
+            let options = ["--cluster-enabled", "yes", "--cluster-port", &bus];
+            let options = [&options[..], &["--cluster-node-timeout", "1000"]].concat();
+            let kept = kept(port);
+            let options = [&options[..], &["--cluster-config-file", &kept]].concat();
+            let server = TestRedis::start_on(port, &options);
+            let added = server.ask(&format!("CLUSTER ADDSLOTSRANGE {slots}"));
+            assert_eq!(added, "+OK\r\n");
+            (server, bus)
+        });
+        let [(first, _), others @ ..] = &started;
+        for (other, bus) in others {
+            let met = first.ask(&format!("CLUSTER MEET 127.0.0.1 {} {bus}", other.port));
+            assert_eq!(met, "+OK\r\n");
+        }
+        let cluster = Self {
+            servers: started.map(|(server, _)| server),
+        };
+        cluster.wait();
+        cluster
+    }
+
+    /// Returns the addresses of the servers.
+    #[must_use]
+    pub fn urls(&self) -> Vec<String> {
+        self.servers.iter().map(TestRedis::url).collect()
+    }
+
+    /// Sends a command to each server.
+    ///
+    /// # Panics
+    /// A server does not say `OK`.
+    pub fn tell(&self, command: &str) {
+        for server in &self.servers {
+            assert_eq!(server.ask(command), "+OK\r\n", "{command}");
+        }
+    }
+
+    /// Waits until every server knows all slots.
+    ///
+    /// # Panics
+    /// They do not find each other.
+    pub fn wait(&self) {
+        for server in &self.servers {
+            let knows = |_| server.ask("CLUSTER INFO").contains("cluster_state:ok");
+            // Each question takes far longer than a microsecond.
+            assert!(
+                (0..ATTEMPTS).any(knows),
+                "no cluster: {}",
+                server.ask("CLUSTER NODES")
+            );
+        }
     }
 }
 

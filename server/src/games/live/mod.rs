@@ -14,10 +14,13 @@ mod shared;
 
 use std::sync::Arc;
 
+#[cfg(feature = "cluster")]
+use platform_live_redis::LiveRedis;
+
 pub use memory::MemoryPresence;
 pub use presence::Presence;
 
-use crate::config::Secret;
+use crate::config::{Secret, redis};
 use crate::platform::hints::Hints;
 use crate::platform::shared_limits::SharedCounter;
 use crate::store::ConnectError;
@@ -37,7 +40,7 @@ pub struct Live {
 #[derive(Debug, thiserror::Error)]
 pub enum LiveError {
     /// The address is not one of Redis. It is not repeated, since it may contain a password.
-    #[error("redis_url: write redis://<user>:<password>@<host>:<port>")]
+    #[error("redis_url: {}", redis::HOW)]
     Address,
     /// This program was built without Redis.
     #[error(transparent)]
@@ -61,7 +64,8 @@ pub async fn open(redis: Option<&Secret>) -> Result<Live, LiveError> {
 
 #[cfg(feature = "cluster")]
 async fn open_shared(address: &Secret) -> Result<Live, LiveError> {
-    let live = platform_live_redis::LiveRedis::open(address.expose()).await;
+    let place = redis::RedisPlace::parse(address.expose()).ok_or(LiveError::Address)?;
+    let live = LiveRedis::open(shared::place(place)).await;
     let live = live.map_err(|_| LiveError::Address)?;
     let shared = Arc::new(shared::SharedLive::new(live));
     Ok(Live {

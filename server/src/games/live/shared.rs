@@ -6,13 +6,14 @@ use std::num::NonZeroU32;
 use std::time::Duration;
 
 use async_trait::async_trait;
-use platform_live_redis::{LiveRedis, PATIENCE, SharedRate, Unavailable};
+use platform_live_redis::{LiveRedis, PATIENCE, Place, SharedRate, Unavailable};
 use tokio::sync::Mutex;
 use tokio::time::{Instant, timeout};
 use uuid::Uuid;
 
 use super::presence::Presence;
 use crate::clock::Millis;
+use crate::config::redis::RedisPlace;
 use crate::domain::page::PageId;
 use crate::platform::hints::Hints;
 use crate::platform::shared_limits::SharedCounter;
@@ -21,6 +22,15 @@ use crate::web::limiter::Rate;
 /// How long a number of players is used again. Anybody may read the numbers of all games, so Redis
 /// must not count with every request.
 const FRESH: Duration = Duration::from_secs(1);
+
+/// Returns where Redis is, as the client of Redis takes it.
+pub(super) fn place(place: RedisPlace) -> Place {
+    match place {
+        RedisPlace::Single(address) => Place::Single(address),
+        RedisPlace::Cluster(servers) => Place::Cluster(servers),
+        RedisPlace::Sentinel { sentinels, service } => Place::Sentinel { sentinels, service },
+    }
+}
 
 /// Presence of every audience, and rate limits, on all nodes.
 #[derive(Debug)]
