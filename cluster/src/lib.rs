@@ -5,6 +5,7 @@
 //! Everything lies in one temporary folder and ends with the [`Cluster`], however its process ends.
 
 mod balancer;
+mod clock;
 mod files;
 mod node;
 mod poll;
@@ -45,6 +46,9 @@ pub struct Plan {
     pub config: Option<String>,
     /// Whether each node reaches PostgreSQL through relays that can fall silent.
     pub relayed: bool,
+    /// By how many seconds the clock of each node is ahead; negative if it is behind. Nodes after the
+    /// last of these have the machine's clock.
+    pub clocks: Vec<i32>,
 }
 
 /// A running cluster. Dropping it ends its programs and removes its folder.
@@ -99,6 +103,7 @@ impl Cluster {
             key_secret: random_secret()?,
             files: files.settings(),
             settings: &plan.settings,
+            clocks: &plan.clocks,
             config: config.transpose().context("no settings file")?,
         };
         tell(&format!("starting {} nodes", plan.nodes));

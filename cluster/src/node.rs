@@ -3,14 +3,15 @@
 use std::io::{Read as _, Write as _};
 use std::net::{Ipv4Addr, SocketAddr, TcpStream};
 use std::path::{Path, PathBuf};
-use std::process::ExitStatus;
+use std::process::{Command, ExitStatus};
 use std::time::Duration;
 
 use anyhow::{Context, Result};
 
+use crate::clock;
 use crate::poll;
 use crate::postgres::PostgresPair;
-use crate::process::{Process, User, guarded, make_folder};
+use crate::process::{Process, User, guarded, make_folder, run};
 use crate::relay::Relay;
 
 /// How long a question to `/readyz` may take.
@@ -27,6 +28,7 @@ pub(crate) struct Shared<'a> {
     pub(crate) key_secret: String,
     pub(crate) files: [(&'static str, String); 4],
     pub(crate) settings: &'a [(String, String)],
+    pub(crate) clocks: &'a [i32],
     pub(crate) config: Option<PathBuf>,
 }
 
@@ -53,6 +55,7 @@ struct Start {
     folder: PathBuf,
     settings: Vec<(String, String)>,
     config: Option<PathBuf>,
+    clock: i32,
 }
 
 impl Node {
@@ -90,6 +93,7 @@ impl Node {
             folder: shared.folder.to_owned(),
             settings: own.chain(shared.settings.iter().cloned()).collect(),
             config: shared.config.clone(),
+            clock: shared.clocks.get(number - 1).copied().unwrap_or(0),
         };
         Ok(Self {
             process: start.launch(&name)?,
@@ -106,8 +110,32 @@ impl Node {
     /// # Errors
     /// It does not start, or is not ready within a minute.
     pub fn restart(&mut self) -> Result<()> {
-        self.process = self.start.launch(&self.name)?;
+        self.begin()?;
         self.wait_until_ready()
+    }
+
+    /// Starts it again with the same settings and addresses, and does not wait for it.
+    ///
+    /// # Errors
+    /// It cannot be started.
+    pub fn begin(&mut self) -> Result<()> {
+        self.process = self.start.launch(&self.name)?;
+        Ok(())
+    }
+
+    /// From its next start on, its clock is so many seconds ahead.
+    pub fn set_clock(&mut self, seconds: i32) {
+        self.start.clock = seconds;
+    }
+
+    /// Runs another command of its program with its settings, as an operator does on its machine, and
+    /// returns the output.
+    ///
+    /// # Errors
+    /// It cannot be run, or fails; the error shows what it wrote.
+    pub fn operate(&self, arguments: &[&str]) -> Result<String> {
+        let mut command = self.start.command()?;
+        run(command.args(arguments))
     }
 
     /// Asks it to stop, as an operator does, and waits until it has.
@@ -140,12 +168,20 @@ impl Node {
 
 impl Start {
     fn launch(&self, name: &str) -> Result<Process> {
-        let mut command = guarded(&self.server, User::Same)?;
-        command.arg("serve").envs(self.settings.iter().cloned());
+        let mut command = self.command()?;
+        command.arg("serve");
         if let Some(config) = &self.config {
             command.arg("--config").arg(config);
         }
         Process::start(name, &self.folder, &mut command)
+    }
+
+    /// Its program on its machine.
+    fn command(&self) -> Result<Command> {
+        let mut command = guarded(&self.server, User::Same)?;
+        command.envs(self.settings.iter().cloned());
+        clock::shift(&mut command, self.clock)?;
+        Ok(command)
     }
 }
 

@@ -60,7 +60,8 @@ impl PostgresPair {
             .arg(&data)
             // Only this machine's own programs reach the ports.
             .args(["--username", USER, "--auth=trust", "--encoding=UTF8"])
-            .args(["--locale=C.UTF-8", "--no-instructions"]))?;
+            // What is written before the first start need not survive a power failure.
+            .args(["--locale=C.UTF-8", "--no-sync", "--no-instructions"]))?;
         let primary = Postgres::start("postgres-primary", folder, &programs, data)?;
         for database in DATABASES {
             primary.sql("postgres", &format!("CREATE DATABASE {database}"))?;
@@ -77,7 +78,7 @@ impl PostgresPair {
             .arg("--pgdata")
             .arg(&copy)
             .args(["--dbname", &from])
-            .args(["--write-recovery-conf", "--checkpoint=fast"]))?;
+            .args(["--write-recovery-conf", "--checkpoint=fast", "--no-sync"]))?;
         let standby = Postgres::start("postgres-standby", folder, &programs, copy)?;
         let pair = Self { primary, standby };
         pair.primary.wait_for_commits_of(STANDBY)?;

@@ -16,6 +16,7 @@
 //! | [`identity_provider`] | independent providers to sign in with |
 //! | [`sign_in`] | signing in as players do, with the controls of the pages |
 //! | [`runtime_requests`] | what the runtime in a page sent on its own |
+//! | [`device`] | a device that signs in without a browser, over plain HTTP |
 //! | [`dev_server`] | a game developer's own server on this machine |
 //! | [`server`] | the real server program as a child process |
 //! | [`snippets`] | the documents' backends in other languages, as programs |
@@ -51,6 +52,7 @@ pub mod browser;
 pub mod crowd;
 pub mod deployer;
 pub mod dev_server;
+pub mod device;
 pub mod followers;
 pub mod forms;
 pub mod gateway;

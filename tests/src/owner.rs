@@ -116,6 +116,21 @@ impl Owner {
     /// # Panics
     /// Panics if the archive is refused.
     pub async fn deploy(&self, slug: &str, environment: &str, files: &[(&str, &str)]) -> Value {
+        let (status, text) = self.try_to_deploy(slug, environment, files).await;
+        assert_eq!(status, 201, "{text}");
+        serde_json::from_str(&text).expect("JSON")
+    }
+
+    /// Deploys like [`Owner::deploy`], and returns status and response.
+    ///
+    /// # Panics
+    /// Panics if there is no response.
+    pub async fn try_to_deploy(
+        &self,
+        slug: &str,
+        environment: &str,
+        files: &[(&str, &str)],
+    ) -> (u16, String) {
         let (_, host) = self.site.origin.split_once("://").expect("an origin");
         let path = format!("/api/projects/{slug}/environments/{environment}/deployment");
         let request = self
@@ -126,10 +141,8 @@ impl Owner {
             .header(CONTENT_TYPE, "application/gzip")
             .body(archive(files));
         let answer = request.send().await.expect("the platform answers");
-        let status = answer.status();
-        let text = answer.text().await.expect("a whole answer");
-        assert_eq!(status, 201, "{text}");
-        serde_json::from_str(&text).expect("JSON")
+        let status = answer.status().as_u16();
+        (status, answer.text().await.expect("a whole answer"))
     }
 
     /// Issues a token for a test player of `slug`, as `platform test-token --json` prints it.

@@ -4,11 +4,12 @@ use std::net::SocketAddr;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
-use platform_protocol::claims::GameTokenClaims;
+use platform_protocol::claims::{GameTokenClaims, GameTokenHeader};
 use platform_protocol::paths;
 use platform_protocol::token::TokenAnswer;
 use reqwest::header::{COOKIE, HOST, ORIGIN, SET_COOKIE};
 use reqwest::{Client, ClientBuilder, RequestBuilder, Response};
+use serde::de::DeserializeOwned;
 
 /// The session cookie's name over http.
 const COOKIE_NAME: &str = "platform-session";
@@ -151,9 +152,23 @@ fn cookie_of(answer: &Response) -> Option<String> {
 /// Panics if it is not a game token.
 #[must_use]
 pub fn claims(token: &str) -> GameTokenClaims {
-    let payload = token.split('.').nth(1).expect("a token has three parts");
-    let payload = URL_SAFE_NO_PAD
-        .decode(payload)
-        .expect("a token's payload is base64url");
-    serde_json::from_slice(&payload).expect("a token's payload has every claim")
+    part(token, 1)
+}
+
+/// Returns the id of the key that signed a token.
+///
+/// # Panics
+/// Panics if it is not a game token.
+#[must_use]
+pub fn key_of(token: &str) -> String {
+    part::<GameTokenHeader>(token, 0).kid
+}
+
+/// Reads the header or the payload of a token.
+fn part<T: DeserializeOwned>(token: &str, number: usize) -> T {
+    let part = token.split('.').nth(number);
+    let part = part.expect("a token has three parts");
+    let part = URL_SAFE_NO_PAD.decode(part);
+    let part = part.expect("a token is base64url");
+    serde_json::from_slice(&part).expect("a token has every member")
 }

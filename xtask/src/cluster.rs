@@ -30,6 +30,7 @@ pub(crate) fn run(
         settings: Vec::new(),
         config: None,
         relayed: false,
+        clocks: Vec::new(),
     };
     let cluster = Cluster::start(&plan, &terminal::note)?;
     terminal::result(&what_runs_where(&cluster));

@@ -1,4 +1,4 @@
-//! Several nodes behind a balancer, of real programs.
+//! Several nodes behind a balancer, of real programs. `cargo xtask test cluster` runs all of them.
 
 #![expect(
     clippy::panic,
@@ -8,8 +8,3 @@
 )]
 
 mod cluster;
-mod faults;
-mod race;
-mod redis;
-mod starts;
-mod streams;

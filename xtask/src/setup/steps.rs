@@ -417,6 +417,15 @@ pub(super) const STEPS: &[Step] = &[
         fix: Fix::Debian(&["haproxy"]),
     },
     Step {
+        name: "faketime",
+        why: "gives nodes clocks that are wrong, to test them",
+        must: &[Test],
+        may: &[],
+        without: "",
+        check: Check::Programs(&["faketime"]),
+        fix: Fix::Debian(&["faketime"]),
+    },
+    Step {
         name: "nginx",
         why: "what hosting is measured beside, and one of the documents' dev servers",
         must: &[Test, Bench],

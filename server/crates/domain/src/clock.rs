@@ -7,6 +7,12 @@ use std::time::{Duration, Instant};
 /// Milliseconds since the Unix epoch.
 pub type Millis = i64;
 
+/// How far the clock of a server may be off the store's. Beyond that, the server is not ready.
+pub const CLOCK_LIMIT: Millis = 30_000;
+/// How far the clocks of two servers that are ready may differ. A time that another server wrote may
+/// lie so far in the future.
+pub const CLOCKS_DIFFER: Millis = 2 * CLOCK_LIMIT;
+
 /// Tells the time. Handlers and jobs get one as an argument; they never read the system's clock.
 pub trait Clock: Send + Sync + std::fmt::Debug {
     /// Now, in milliseconds since the Unix epoch.

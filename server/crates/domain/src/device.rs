@@ -9,7 +9,7 @@ use uuid::Uuid;
 
 use super::audit::Source;
 use super::player::Player;
-use crate::clock::Millis;
+use crate::clock::{CLOCKS_DIFFER, Millis};
 use crate::entropy::Entropy;
 
 /// The id of the only client (RFC 6749 §2.2).
@@ -268,6 +268,13 @@ pub struct Device {
     pub signed_in_at: Millis,
     /// When it last got a token.
     pub used_at: Millis,
+}
+
+/// Whether a refresh token that was first used `passed` milliseconds ago works once more, if its
+/// successor was not used. The first use may lie in the future by the clock of this server.
+#[must_use]
+pub fn may_ask_again(passed: Millis) -> bool {
+    (-CLOCKS_DIFFER..LOST_ANSWER_MILLIS).contains(&passed)
 }
 
 /// Whether a request at `now` comes too early after the one at `before`. False if the clock was set

@@ -1,7 +1,7 @@
 //! The requirements on devices: their codes, their refresh tokens, and the end of their sign-ins.
 
 use platform_domain::audit::{Actor, AuditKind, AuditQuery};
-use platform_domain::clock::Millis;
+use platform_domain::clock::{CLOCKS_DIFFER, Millis};
 use platform_domain::device::{
     CLIENT_ID, CODE_KEPT_MILLIS, CODE_MILLIS, DEVICE_MILLIS, Decided, FreshDevice,
     LOST_ANSWER_MILLIS, NewDeviceAuthorization, Redeemed, Refreshed, TokenHash, UserCode,
@@ -315,7 +315,9 @@ pub async fn a_lost_answer_can_be_asked_for_again(place: &dyn Place) {
         (0, true),
         (LOST_ANSWER_MILLIS - 1, true),
         (LOST_ANSWER_MILLIS, false),
-        (-1, false),
+        // Another node, whose clock is behind.
+        (-CLOCKS_DIFFER, true),
+        (-CLOCKS_DIFFER - 1, false),
     ] {
         let (_, first) = device(&*store, player, NOW).await;
         refresh(&*store, &first, NOW).await.unwrap();

@@ -4,7 +4,7 @@ use async_trait::async_trait;
 use platform_domain::audit::{Actor, AuditKind, By};
 use platform_domain::clock::Millis;
 use platform_domain::device::{
-    CODE_KEPT_MILLIS, DEVICE_MILLIS, Device, FreshDevice, LOST_ANSWER_MILLIS, Refreshed, TokenHash,
+    CODE_KEPT_MILLIS, DEVICE_MILLIS, Device, FreshDevice, Refreshed, TokenHash, may_ask_again,
 };
 use platform_domain::player::{Player, PlayerState};
 use platform_store::{DeviceStore, StoreError};
@@ -114,8 +114,7 @@ impl Holder {
             return Some(now);
         }
         let (previous, rotated_at) = self.previous?;
-        let passed = now - rotated_at;
-        (token.0 == previous && (0..LOST_ANSWER_MILLIS).contains(&passed)).then_some(rotated_at)
+        (token.0 == previous && may_ask_again(now - rotated_at)).then_some(rotated_at)
     }
 }
 

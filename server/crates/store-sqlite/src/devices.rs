@@ -5,7 +5,7 @@ use platform_domain::audit::{Actor, AuditKind, By};
 use platform_domain::clock::Millis;
 use platform_domain::console_token;
 use platform_domain::device::{
-    CODE_KEPT_MILLIS, DEVICE_MILLIS, Device, FreshDevice, LOST_ANSWER_MILLIS, Refreshed, TokenHash,
+    CODE_KEPT_MILLIS, DEVICE_MILLIS, Device, FreshDevice, Refreshed, TokenHash, may_ask_again,
 };
 use platform_domain::player::PlayerState;
 use platform_store::{DeviceStore, StoreError};
@@ -127,8 +127,7 @@ impl Holder {
             return Some(now);
         }
         let (previous, rotated_at) = self.previous?;
-        let passed = now - rotated_at;
-        (token.0 == previous && (0..LOST_ANSWER_MILLIS).contains(&passed)).then_some(rotated_at)
+        (token.0 == previous && may_ask_again(now - rotated_at)).then_some(rotated_at)
     }
 }
 

@@ -17,7 +17,8 @@ pub trait DeviceStore: Send + Sync {
     /// The device's current token works, and is replaced by the next one. The token before it works
     /// once more for [`LOST_ANSWER_MILLIS`](platform_domain::device::LOST_ANSWER_MILLIS) after its
     /// first use, as long as its successor was not used: the successor is then replaced and must
-    /// not be used any more. Any other token of the device ends the device's sign-in.
+    /// not be used any more. By the clock of this server, the first use may lie in the future
+    /// ([`CLOCKS_DIFFER`](platform_domain::clock::CLOCKS_DIFFER)). Any other token of the device ends the device's sign-in.
     async fn refresh_device(
         &self,
         refresh_token: &TokenHash,

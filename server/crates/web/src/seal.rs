@@ -12,7 +12,7 @@ use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use subtle::ConstantTimeEq as _;
 
 use super::csrf::BrowserSecret;
-use platform_domain::clock::Millis;
+use platform_domain::clock::{CLOCKS_DIFFER, Millis};
 use platform_domain::device::UserCode;
 
 /// The form field with the time at which the form was shown.
@@ -59,7 +59,7 @@ impl BrowserSecret {
     }
 
     /// Returns how long ago `what` was sealed, or `None` if this is not its seal for this browser.
-    /// The result is negative if the clock was set back.
+    /// The result is negative if the clock was set back, or another node's is ahead.
     #[must_use]
     pub fn age_of_seal(&self, what: Sealed<'_>, seal: &str, now: Millis) -> Option<Millis> {
         if !may_be_seal(seal) {
@@ -72,12 +72,12 @@ impl BrowserSecret {
         same.then(|| now.saturating_sub(at))
     }
 
-    /// Whether `what` was sealed for this browser within the last `life`
-    /// milliseconds.
+    /// Whether `what` was sealed for this browser within the last `life` milliseconds. The seal may
+    /// come from a node whose clock is ahead.
     #[must_use]
     pub fn has_sealed(&self, what: Sealed<'_>, seal: &str, life: Millis, now: Millis) -> bool {
         self.age_of_seal(what, seal, now)
-            .is_some_and(|age| (0..life).contains(&age))
+            .is_some_and(|age| (-CLOCKS_DIFFER..life).contains(&age))
     }
 
     /// Whether a form had been shown long enough when it was submitted. `shown` is its field
@@ -184,7 +184,8 @@ mod tests {
             (NOW, true),
             (NOW + 9, true),
             (NOW + 10, false),
-            (NOW - 1, false),
+            (NOW - CLOCKS_DIFFER, true),
+            (NOW - CLOCKS_DIFFER - 1, false),
         ] {
             assert_eq!(secret.has_sealed(what, &seal, 10, now), believed, "{now}");
         }

@@ -7,7 +7,7 @@ use std::time::Duration;
 use serde::Serialize;
 
 use crate::auth::keys::KeyRing;
-use crate::clock::{Clock, Millis};
+use crate::clock::{CLOCK_LIMIT, Clock, Millis};
 use crate::domain::errors::chain;
 use crate::games;
 use crate::games::files::FileStore;
@@ -21,9 +21,6 @@ const STORE_ANSWERS: Duration = Duration::from_secs(2);
 /// Keys that were read longer ago than this may lack one that other nodes sign with,
 /// or hold one that was revoked.
 const KEYS_ARE_OLD: Millis = 10 * 60 * 1_000;
-
-/// A clock that is further off makes tokens and limits wrong.
-const CLOCK_LIMIT: Millis = 30_000;
 
 /// What `/readyz` answers.
 #[derive(Debug, PartialEq, Eq, Serialize)]

@@ -16,12 +16,10 @@ use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
 
-use crate::clock::Millis;
+use crate::clock::{CLOCKS_DIFFER, Millis};
 use crate::entropy::Entropy;
 
 const NONCE_BYTES: usize = 24;
-/// How far the clocks of two nodes may differ.
-const CLOCKS_DIFFER: Millis = 30_000;
 /// The maximum number of remembered used values; the oldest are forgotten first. One person on one
 /// machine needs only a few.
 const MOST: usize = 1_024;
@@ -149,8 +147,8 @@ mod tests {
     fn a_value_does_not_outlive_its_time_and_may_come_from_a_clock_ahead() {
         let kind = kind(1);
         let sealed = kind.seal(7, second(0), &SystemEntropy).unwrap();
-        assert!(kind.has(&sealed, second(59)) && kind.has(&sealed, second(-29)));
-        assert!(!kind.has(&sealed, second(60)) && !kind.has(&sealed, second(-31)));
+        assert!(kind.has(&sealed, second(59)) && kind.has(&sealed, -CLOCKS_DIFFER));
+        assert!(!kind.has(&sealed, second(60)) && !kind.has(&sealed, -CLOCKS_DIFFER - 1));
         assert_eq!(kind.take(&sealed, second(60)), None);
     }
 

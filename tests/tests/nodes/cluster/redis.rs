@@ -5,11 +5,13 @@ use std::time::Duration;
 use platform_cluster::Cluster;
 use platform_tests::nodes::{self, Load, Seen};
 use platform_tests::platform::Site;
+use platform_tests::poll;
 use platform_tests::visitor::{Minted, Visitor};
-use platform_tests::{poll, settings};
 use reqwest::Method;
 use serde_json::{Value, json};
 use tokio::time::Instant;
+
+use super::{assert_none_failed, readiness, wanted};
 
 /// The requests a second of each kind.
 const MINTS: u32 = 20;
@@ -17,10 +19,10 @@ const HEARTBEATS: u32 = 20;
 const SIGN_INS: u32 = 1;
 /// How many players play.
 const PLAYERS: usize = 15;
-/// How long Redis is away in seconds, unless this variable says otherwise.
-const SECONDS: (&str, u32) = ("PLATFORM_OUTAGE_SECONDS", 15);
+/// How long Redis is away in seconds, unless `TESTS_OUTAGE_SECONDS` has another number.
+const SECONDS: usize = 15;
 /// How long the load is measured before and after that, in seconds.
-const COMPARED: u32 = 8;
+const COMPARED: usize = 8;
 /// How much longer than otherwise 99 of 100 requests may take.
 const MORE: Duration = Duration::from_millis(60);
 /// After so long the number of players is right again: 75 s after the last heartbeat that Redis
@@ -34,16 +36,6 @@ enum Fault {
     Silent,
     /// It is killed, and starts again without data.
     Killed,
-}
-
-#[tokio::test(flavor = "multi_thread")]
-async fn a_redis_that_is_silent_costs_no_player_anything() {
-    lose_redis(Fault::Silent).await;
-}
-
-#[tokio::test(flavor = "multi_thread")]
-async fn a_redis_that_is_killed_costs_no_player_anything() {
-    lose_redis(Fault::Killed).await;
 }
 
 /// Steady load of every kind that could need Redis.
@@ -77,7 +69,7 @@ impl Loads {
     }
 
     /// Waits until it has gone on for so many seconds.
-    async fn go_on(&self, seconds: u32) {
+    async fn go_on(&self, seconds: usize) {
         for _ in 0..seconds {
             self.mints.seen.until_more_passed(MINTS as usize).await;
         }
@@ -86,11 +78,11 @@ impl Loads {
     }
 
     /// Ends it, and asserts that nothing failed.
-    async fn end(self, when: &str) -> Times {
+    async fn end(self, cluster: &Cluster, when: &str) -> Times {
         let (mints, beats) = (self.mints.end().await, self.heartbeats.end().await);
         let sign_ins = self.sign_ins.end().await;
         let none = |what: &str, seen: &Seen| {
-            assert!(seen.failures().is_empty(), "{what}: {:?}", seen.failures());
+            assert_none_failed(cluster, what, seen);
             seen.passed()
         };
         let times = Times {
@@ -126,13 +118,10 @@ async fn until_players_are(visitor: &Visitor, expected: &Value) {
 
 /// Waits until every node says whether it lacks Redis.
 async fn until_nodes_say(cluster: &Cluster, lacks: bool) {
-    let client = reqwest::Client::builder().no_proxy().build().unwrap();
     for node in &cluster.nodes {
-        let url = format!("http://{}/readyz", node.operations);
         poll::until("/readyz to be right", async || {
-            let answer = client.get(&url).send().await.unwrap();
-            assert_eq!(answer.status(), 200, "a node goes on without Redis");
-            let report: Value = answer.json().await.unwrap();
+            let (status, report) = readiness(node).await.unwrap();
+            assert_eq!(status, 200, "a node goes on without Redis");
             let names = report["degraded"].as_array().unwrap();
             (names.contains(&json!("redis")) == lacks).then_some(())
         })
@@ -140,30 +129,28 @@ async fn until_nodes_say(cluster: &Cluster, lacks: bool) {
     }
 }
 
-async fn lose_redis(fault: Fault) {
-    let mut cluster = nodes::start();
-    let visitor = nodes::visitor(&cluster);
-    let mut players = Vec::new();
-    for _ in 0..PLAYERS {
-        players.push(visitor.mint("demo", None).await.unwrap());
-    }
-    let loads = Loads::start(&cluster, &players);
+/// Load while Redis answers.
+async fn with_redis(cluster: &Cluster, players: &[Minted]) -> Times {
+    let loads = Loads::start(cluster, players);
     loads.go_on(COMPARED).await;
-    until_players_are(&visitor, &json!(PLAYERS)).await;
-    until_nodes_say(&cluster, false).await;
-    let before = loads.end("before").await;
+    until_players_are(&nodes::visitor(cluster), &json!(PLAYERS)).await;
+    until_nodes_say(cluster, false).await;
+    loads.end(cluster, "with Redis").await
+}
 
-    let loads = Loads::start(&cluster, &players);
+/// Load while Redis is lost, and until the nodes know again who plays.
+async fn without_redis(cluster: &mut Cluster, players: &[Minted], fault: Fault) -> Times {
+    let visitor = nodes::visitor(cluster);
+    let loads = Loads::start(cluster, players);
     match fault {
         Fault::Silent => cluster.redis.process.signal("STOP").unwrap(),
         Fault::Killed => cluster.redis.process.kill().unwrap(),
     }
-    let (name, usual) = SECONDS;
-    let seconds = settings::variable(name).map_or(usual, |text| text.parse().unwrap());
+    let seconds = wanted("TESTS_OUTAGE_SECONDS", SECONDS);
     until_players_are(&visitor, &Value::Null).await;
     loads.go_on(seconds).await;
     assert_eq!(players_now(&visitor).await, Value::Null);
-    until_nodes_say(&cluster, true).await;
+    until_nodes_say(cluster, true).await;
     match fault {
         Fault::Silent => cluster.redis.process.signal("CONT").unwrap(),
         Fault::Killed => cluster.redis.restart().unwrap(),
@@ -172,22 +159,32 @@ async fn lose_redis(fault: Fault) {
     until_players_are(&visitor, &json!(PLAYERS)).await;
     println!("the number of players is right after {:?}", back.elapsed());
     assert!(back.elapsed() < RIGHT);
-    until_nodes_say(&cluster, false).await;
-    let without = loads.end("without Redis").await;
+    until_nodes_say(cluster, false).await;
+    loads
+        .end(cluster, &format!("{fault:?} for {seconds} s"))
+        .await
+}
 
-    let loads = Loads::start(&cluster, &players);
-    loads.go_on(COMPARED).await;
-    until_players_are(&visitor, &json!(PLAYERS)).await;
-    let after = loads.end("after").await;
-    // The machine may be busier at one time than at another.
-    let mint = before.mint.max(after.mint);
-    let heartbeat = before.heartbeat.max(after.heartbeat);
-    assert!(
-        without.mint < mint + MORE,
-        "{without:?}, otherwise {mint:?}"
-    );
-    assert!(
-        without.heartbeat < heartbeat + MORE,
-        "{without:?}, otherwise {heartbeat:?}"
-    );
+#[tokio::test(flavor = "multi_thread")]
+async fn a_redis_that_falls_silent_or_is_killed_costs_no_player_anything() {
+    let mut cluster = nodes::start();
+    let visitor = nodes::visitor(&cluster);
+    let mut players = Vec::new();
+    for _ in 0..PLAYERS {
+        players.push(visitor.mint("demo", None).await.unwrap());
+    }
+    let mut before = with_redis(&cluster, &players).await;
+    for fault in [Fault::Silent, Fault::Killed] {
+        let without = without_redis(&mut cluster, &players, fault).await;
+        let after = with_redis(&cluster, &players).await;
+        // The machine may be busier at one time than at another.
+        let usual = Times {
+            mint: before.mint.max(after.mint),
+            heartbeat: before.heartbeat.max(after.heartbeat),
+        };
+        let is_quick =
+            without.mint < usual.mint + MORE && without.heartbeat < usual.heartbeat + MORE;
+        assert!(is_quick, "{fault:?}: {without:?}, otherwise {usual:?}");
+        before = after;
+    }
 }

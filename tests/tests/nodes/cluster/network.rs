@@ -8,7 +8,7 @@ use platform_tests::poll;
 use platform_tests::visitor::Visitor;
 use tokio::time::Instant;
 
-use crate::cluster::{LONGEST, RATE, assert_the_same_players};
+use super::{LONGEST, RATE, assert_the_same_players};
 
 /// Until then a node that has no database says that it is not ready.
 const NOTICED: Duration = Duration::from_secs(5);

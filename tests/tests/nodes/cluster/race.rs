@@ -4,15 +4,15 @@
 use futures_util::StreamExt as _;
 use futures_util::stream;
 use platform_tests::hostile_provider::HostileProvider;
+use platform_tests::nodes;
 use platform_tests::racing::{self, DELAY, Finish, Players, Track};
 use platform_tests::tables::Tables;
-use platform_tests::{nodes, settings};
 use serde_json::json;
 
-/// Rounds, unless the variable [`WANTED`] has another number: 1,000 take some minutes.
+use super::rounds;
+
+/// How many, unless `TESTS_ROUNDS` has another number: 1,000 take some minutes.
 const ROUNDS: usize = 100;
-/// The variable.
-const WANTED: &str = "TESTS_ROUNDS";
 /// Rounds that run concurrently.
 const BESIDE: usize = 6;
 
@@ -35,8 +35,7 @@ async fn guests_who_sign_in_through_different_nodes_become_one_account() {
     let cluster = nodes::start_with(Some(racing::settings_for(&provider)));
     let sites = nodes::sites(&cluster);
     let track = Track { sites };
-    let wanted = settings::variable(WANTED).and_then(|wanted| wanted.parse().ok());
-    let rounds = wanted.unwrap_or(ROUNDS);
+    let rounds = rounds(ROUNDS);
     let mut random = racing::random();
     let randoms: Vec<_> = (0..rounds).map(|round| (round, random.fork())).collect();
     let races: Vec<Finish> = stream::iter(randoms)

@@ -3,17 +3,16 @@
 use platform_protocol::paths;
 use platform_test_postgres::TestDatabase;
 use platform_tests::server::Server;
-use platform_tests::settings;
 use platform_tests::visitor::Visitor;
 use reqwest::Method;
 use reqwest::header::{AUTHORIZATION, CONTENT_TYPE};
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
-/// How often, unless the variable [`WANTED`] has another number.
+use super::wanted;
+
+/// How often, unless `TESTS_STARTS` has another number.
 const STARTS: usize = 10;
-/// The variable.
-const WANTED: &str = "TESTS_STARTS";
 /// The port of the platform's origin. Nothing listens there: the nodes are asked directly.
 const PORT: u16 = 8780;
 
@@ -74,8 +73,7 @@ async fn start_two() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn two_nodes_that_start_on_an_empty_database_are_one_platform() {
-    let wanted = settings::variable(WANTED).and_then(|wanted| wanted.parse().ok());
-    for _ in 0..wanted.unwrap_or(STARTS) {
+    for _ in 0..wanted("TESTS_STARTS", STARTS) {
         start_two().await;
     }
 }

@@ -1,19 +1,14 @@
-//! Log streams whose node is killed, and deploys that every node shows at once.
+//! A log that is followed while its node is killed.
 
 use std::collections::BTreeMap;
 use std::process::Stdio;
 use std::sync::{Arc, Mutex};
 
-use platform_cluster::Cluster;
 use platform_protocol::paths;
-use platform_tests::hostile_provider::HostileProvider;
 use platform_tests::nodes;
 use platform_tests::owner::Owner;
-use platform_tests::person::Person;
 use platform_tests::poll;
-use platform_tests::racing;
 use platform_tests::server::built;
-use platform_tests::settings;
 use platform_tests::visitor::Visitor;
 use reqwest::Method;
 use reqwest::header::CONTENT_TYPE;
@@ -25,26 +20,9 @@ use tokio::process::Command;
 const GAME: &str = "followed";
 /// Records that are sent after the kill of each node.
 const RECORDS: usize = 60;
-/// Deploys of one game, unless the variable [`WANTED`] has another number.
-const DEPLOYS: usize = 30;
-/// The variable.
-const WANTED: &str = "TESTS_ROUNDS";
 
 /// How often each message came.
 type Received = Arc<Mutex<BTreeMap<String, usize>>>;
-
-/// Starts a cluster, and returns it with the owner of a project. The built-in provider of each node
-/// knows only its own sign-ins, so this is another one.
-async fn with_an_owner() -> (Cluster, Owner) {
-    let provider = HostileProvider::start().await;
-    let cluster = nodes::start_with(Some(racing::settings_for(&provider)));
-    let site = nodes::sites(&cluster).remove(0);
-    let mut person = Person::new(&site);
-    person.sign_in(racing::PROVIDER, "the maker").await;
-    let owner = Owner::of(&mut person, &site).await;
-    owner.create(GAME).await;
-    (cluster, owner)
-}
 
 /// Reads what the command line prints.
 async fn read(output: tokio::process::ChildStdout, received: Received) {
@@ -70,8 +48,10 @@ async fn log(visitor: &Visitor, message: &str) -> bool {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_followed_log_misses_nothing_and_repeats_nothing_when_its_node_is_killed() {
-    let (mut cluster, owner) = with_an_owner().await;
-    let origin = nodes::sites(&cluster).remove(0).origin;
+    let mut cluster = nodes::start();
+    let site = nodes::site(&cluster, cluster.balancer.address);
+    let owner = Owner::sign_in(&site, "the maker").await;
+    owner.create(GAME).await;
     let page = "<!doctype html><script src=\"/__platform/runtime.js\"></script>";
     owner.deploy(GAME, "prod", &[("index.html", page)]).await;
 
@@ -88,7 +68,7 @@ async fn a_followed_log_misses_nothing_and_repeats_nothing_when_its_node_is_kill
         ])
         .env_clear()
         .env("HOME", home.path())
-        .env("PLATFORM_ORIGIN", &origin)
+        .env("PLATFORM_ORIGIN", &site.origin)
         .env("PLATFORM_TOKEN", &owner.token)
         .current_dir(home.path())
         .stdin(Stdio::null())
@@ -141,33 +121,4 @@ async fn a_followed_log_misses_nothing_and_repeats_nothing_when_its_node_is_kill
     println!("{} of {number} records acknowledged", acknowledged.len());
     child.kill().await.unwrap();
     reading.await.unwrap();
-}
-
-#[tokio::test(flavor = "multi_thread")]
-async fn every_node_shows_a_deploy_as_soon_as_one_has_answered() {
-    let (cluster, owner) = with_an_owner().await;
-    let port = cluster.balancer.address.port();
-    let sites = nodes::sites(&cluster);
-    let wanted = settings::variable(WANTED).and_then(|wanted| wanted.parse().ok());
-    for round in 0..wanted.unwrap_or(DEPLOYS) {
-        let page = format!(
-            "<!doctype html><title>{round}</title><script src=\"/__platform/runtime.js\"></script>"
-        );
-        // Through a different node each time, and through the balancer.
-        let owner = owner.through(&sites[round % sites.len()]);
-        owner.deploy(GAME, "prod", &[("index.html", &page)]).await;
-        for node in &cluster.nodes {
-            let visitor = Visitor::new(node.address, port);
-            let answer = visitor
-                .request(Method::GET, GAME, "/")
-                .send()
-                .await
-                .unwrap();
-            let text = answer.text().await.unwrap();
-            assert!(
-                text.contains(&format!("<title>{round}</title>")),
-                "{round}: {text}"
-            );
-        }
-    }
 }
