@@ -27,7 +27,12 @@ pub struct Files {
 }
 
 impl Files {
-    pub(crate) fn start(folder: &Path, program: Option<&Path>) -> Result<Self> {
+    /// Starts a server whose objects lie in `folder`, and waits until it listens. It ends with the
+    /// thread that starts it.
+    ///
+    /// # Errors
+    /// The program is missing, does not start, or does not listen within a minute.
+    pub fn start(folder: &Path, program: Option<&Path>) -> Result<Self> {
         let program = match program {
             Some(program) => program.to_owned(),
             None => find("s3s-fs", "s3s-fs, on crates.io")?,

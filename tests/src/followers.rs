@@ -149,17 +149,19 @@ async fn read(mut answer: reqwest::Response, got: Arc<Got>) {
     }
 }
 
-/// Returns the memory that the server uses now, in kilobytes.
+/// Returns the memory that the server uses now, or that all nodes do, in kilobytes.
 ///
 /// # Panics
 /// Panics if the server is not running, or if the system is not Linux.
 #[must_use]
 pub fn memory(server: &Server) -> u64 {
-    let status = std::fs::read_to_string(format!("/proc/{}/status", server.id()));
-    let status = status.expect("the server runs");
-    let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"));
-    let kilobytes = line.and_then(|line| line.trim().strip_suffix(" kB"));
-    kilobytes
-        .and_then(|text| text.trim().parse().ok())
-        .expect("kilobytes")
+    let of_process = |id: u32| -> u64 {
+        let status = std::fs::read_to_string(format!("/proc/{id}/status"));
+        let status = status.expect("the server runs");
+        let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"));
+        let kilobytes = line.and_then(|line| line.trim().strip_suffix(" kB"));
+        let number = kilobytes.and_then(|text| text.trim().parse().ok());
+        number.expect("kilobytes")
+    };
+    server.ids().map(of_process).sum()
 }

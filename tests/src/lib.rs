@@ -11,6 +11,8 @@
 //! | [`accessibility`] | the findings of axe-core for a page |
 //! | [`suite`] | running one body in every engine |
 //! | [`gateway`] | a reverse proxy that counts, holds and corrupts requests |
+//! | [`shared`] | what the nodes of one platform share, if tests run against several nodes |
+//! | [`balancer`] | a balancer before them |
 //! | [`backend`] | a game's backend that records every call |
 //! | [`world`] | a platform in this process, with games published on it |
 //! | [`identity_provider`] | independent providers to sign in with |
@@ -48,6 +50,7 @@
 
 pub mod accessibility;
 pub mod backend;
+pub mod balancer;
 pub mod browser;
 pub mod crowd;
 pub mod deployer;
@@ -74,6 +77,7 @@ pub mod raw;
 pub mod runtime_requests;
 pub mod server;
 pub mod settings;
+pub mod shared;
 pub mod sign_in;
 pub mod signer;
 pub mod simulation;

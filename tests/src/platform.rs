@@ -1,11 +1,14 @@
 //! A platform in this process without a gateway in front, for tests that use HTTP directly: they
-//! have access to its settings, its clock and its store.
+//! have access to its settings, its clock and its store. It is one server, or
+//! [several nodes](crate::shared) behind a balancer.
 
+use std::iter;
 use std::net::SocketAddr;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
+use std::sync::{Arc, LazyLock};
 use std::time::Duration;
 
+use futures_util::future::join_all;
 use platform_server::Running;
 use platform_server::clock::{Clock, Millis, SystemClock};
 use platform_server::config::provider::IdentityProvider;
@@ -14,30 +17,39 @@ use platform_server::domain::audit::Actor;
 use platform_server::entropy::SystemEntropy;
 use platform_server::store::{self, SchemaPolicy, Store};
 use tempfile::TempDir;
+use tokio::runtime::Runtime;
 use uuid::Uuid;
 
+use crate::balancer::Balancer;
 use crate::hostile_provider::{CLIENT_ID, CLIENT_SECRET, HostileProvider};
 use crate::server::Server;
+use crate::shared::{self, Shared};
 use crate::tables::Tables;
 
-/// The machine's clock, which a test can advance.
+/// The machine's clock, which a test can advance, together with that of the Redis of several nodes.
 #[derive(Debug, Default)]
-pub struct ShiftedClock(AtomicI64);
+pub struct ShiftedClock {
+    by: AtomicI64,
+    shared: Option<Arc<Shared>>,
+}
 
 impl ShiftedClock {
     /// Advances the clock by `by` milliseconds.
     pub fn advance(&self, by: Millis) {
-        self.0.fetch_add(by, Ordering::SeqCst);
+        self.by.fetch_add(by, Ordering::SeqCst);
+        if let Some(shared) = &self.shared {
+            shared.pass(by);
+        }
     }
 }
 
 impl Clock for ShiftedClock {
     fn now(&self) -> Millis {
-        SystemClock.now() + self.0.load(Ordering::SeqCst)
+        SystemClock.now() + self.by.load(Ordering::SeqCst)
     }
 
     fn elapsed(&self) -> Duration {
-        let passed = u64::try_from(self.0.load(Ordering::SeqCst)).unwrap_or(0);
+        let passed = u64::try_from(self.by.load(Ordering::SeqCst)).unwrap_or(0);
         SystemClock.elapsed() + Duration::from_millis(passed)
     }
 }
@@ -86,12 +98,16 @@ impl From<&Server> for Site {
 /// A platform with the demo game, in this process.
 #[derive(Debug)]
 pub struct Platform {
-    /// Its address.
+    /// Its address: that of the balancer, if there are several nodes.
     pub site: Site,
     /// Its clock.
     pub clock: Arc<ShiftedClock>,
-    /// The running platform.
+    /// The running platform, or the first of its nodes.
     pub running: Running,
+    others: Vec<Running>,
+    _balancer: Option<Balancer>,
+    /// It comes after the nodes, so that they end before what they use.
+    shared: Option<Arc<Shared>>,
     data: TempDir,
 }
 
@@ -111,7 +127,9 @@ impl Platform {
         settings: impl FnOnce(&mut Config),
     ) -> Self {
         let data = TempDir::with_prefix("platform-tests-").expect("a temporary directory");
+        let balancer = shared::nodes().map(|_| Balancer::listen(0));
         let mut config = Config {
+            origin: balancer.as_ref().map(Balancer::origin),
             listen: ([127, 0, 0, 1], 0).into(),
             data: data.path().to_owned(),
             guests_per_address: 1_000_000,
@@ -121,20 +139,47 @@ impl Platform {
             ..Config::default()
         };
         settings(&mut config);
-        let clock = Arc::new(ShiftedClock::default());
-        let running = platform_server::app::start(config, clock.clone(), Arc::new(SystemEntropy))
-            .await
-            .expect("the platform starts");
+        let shared = balancer.as_ref().map(|_| Arc::new(Shared::start()));
+        let clock = Arc::new(ShiftedClock {
+            by: AtomicI64::default(),
+            shared: shared.clone(),
+        });
+        let mut nodes = start_nodes(config, shared.as_deref(), clock.clone()).await;
+        let (running, others) = (nodes.remove(0), nodes);
+        let mut address = running.address;
+        if let Some(balancer) = &balancer {
+            let nodes = iter::once(&running).chain(&others);
+            balancer.lead_to(nodes.map(|node| node.address).collect());
+            address = balancer.address;
+        }
         let site = Site {
             origin: running.origin.clone(),
-            address: running.address,
+            address,
         };
         Self {
             site,
             clock,
             running,
+            others,
+            _balancer: balancer,
+            shared,
             data,
         }
+    }
+
+    /// Returns the running platform, or each of its nodes.
+    pub fn nodes(&self) -> impl Iterator<Item = &Running> {
+        iter::once(&self.running).chain(&self.others)
+    }
+
+    /// Returns its address, or that of each of its nodes, for tests of what each node does by itself.
+    #[must_use]
+    pub fn sites(&self) -> Vec<Site> {
+        let sites = self.nodes().map(|node| Site {
+            origin: node.origin.clone(),
+            address: node.address,
+        });
+        sites.collect()
     }
 
     /// Returns its store.
@@ -185,18 +230,57 @@ impl Platform {
     }
 
     async fn look_for_games(&self, store: &dyn Store) {
-        let catalogue = &self.running.state.games.catalogue;
-        catalogue
-            .refresh_all(store, &self.running.state.games.files)
-            .await
-            .expect("games can be read");
+        for node in self.nodes() {
+            let games = &node.state.games;
+            let looked = games.catalogue.refresh_all(store, &games.files).await;
+            looked.expect("games can be read");
+        }
     }
 
     /// Returns the current rows of its store's tables.
     #[must_use]
     pub fn tables(&self) -> Tables {
-        Tables::read(self.data.path())
+        match &self.shared {
+            Some(shared) => Tables::of_database(shared.database()),
+            None => Tables::read(self.data.path()),
+        }
     }
+}
+
+/// Where nodes run: a test that keeps its own thread busy must not delay their calls to Redis, which
+/// they give up after 50 milliseconds.
+static NODES: LazyLock<Runtime> = LazyLock::new(|| {
+    let mut runtime = tokio::runtime::Builder::new_multi_thread();
+    let runtime = runtime.worker_threads(2).enable_all().build();
+    runtime.expect("a runtime can be made")
+});
+
+/// Starts a platform with these settings, or each of its nodes, at the same time.
+///
+/// # Panics
+/// Panics if one does not start.
+pub(crate) async fn start_nodes(
+    config: Config,
+    shared: Option<&Shared>,
+    clock: Arc<dyn Clock>,
+) -> Vec<Running> {
+    let start = |config| {
+        let entropy = Arc::new(SystemEntropy);
+        platform_server::app::start(config, Arc::clone(&clock), entropy)
+    };
+    let Some(shared) = shared else {
+        let running = start(config).await;
+        return vec![running.expect("the platform starts")];
+    };
+    let nodes = (1..=shared::nodes().unwrap_or(1)).map(|number| {
+        let mut config = config.clone();
+        config.data.push(format!("node-{number}"));
+        shared.configure(&mut config);
+        NODES.spawn(start(config))
+    });
+    let nodes = join_all(nodes).await.into_iter();
+    let nodes = nodes.map(|node| node.expect("the start does not panic"));
+    nodes.map(|node| node.expect("the node starts")).collect()
 }
 
 /// Returns a rate of `count` per period, with a burst of `burst`.

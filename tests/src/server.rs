@@ -1,25 +1,35 @@
-//! The real server program as a child process.
+//! The real server program as a child process, or several of them.
 
+use std::ffi::OsStr;
 use std::fs::File;
 use std::io::{BufRead, BufReader};
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
-use std::sync::OnceLock;
+use std::sync::{Arc, OnceLock};
 
+use futures_util::future::join_all;
+
+use crate::balancer::Balancer;
 use crate::poll;
 use crate::process::Guarded;
 use crate::settings;
+use crate::shared::{self, Shared};
+use crate::tables::Tables;
 use crate::visitor::Visitor;
 
-/// A running server program. Dropping it kills it with SIGKILL.
+/// A running server program, or [several nodes](crate::shared) behind a balancer. Dropping it kills
+/// them with SIGKILL.
 #[derive(Debug)]
 pub struct Server {
-    process: Guarded,
+    processes: Vec<Guarded>,
     /// The platform origin that its ready line names.
     pub origin: String,
-    /// The address on which it listens.
+    /// The address on which it listens, or the balancer.
     pub address: SocketAddr,
+    data: PathBuf,
+    shared: Option<Arc<Shared>>,
+    _balancer: Option<Balancer>,
 }
 
 /// Options for starting a server program.
@@ -27,6 +37,8 @@ pub struct Server {
 struct Launch<'a> {
     /// The port to listen on, 0 for a free one.
     port: u16,
+    /// A program that starts it, with its arguments.
+    before: &'a [&'a str],
     /// The settings file, if any.
     config: Option<&'a Path>,
     /// Additional environment variables.
@@ -36,12 +48,16 @@ struct Launch<'a> {
 impl Server {
     /// Starts a server with the data directory `data` on a free port, and waits for its ready line.
     pub async fn start(data: &Path) -> Self {
-        Self::start_with(Command::new(program()), data, 0).await
+        Self::start_again(data, 0).await
     }
 
     /// Starts a server again on its previous port.
     pub async fn start_again(data: &Path, port: u16) -> Self {
-        Self::start_with(Command::new(program()), data, port).await
+        let launch = Launch {
+            port,
+            ..Launch::default()
+        };
+        Self::launch(data, launch).await
     }
 
     /// Starts a server with `settings` as its `platform.toml`, and with these variables, which
@@ -55,19 +71,21 @@ impl Server {
             variables,
             ..Launch::default()
         };
-        Self::launch(Command::new(program()), data, launch).await
+        Self::launch(data, launch).await
     }
 
-    /// Runs another command of the program on the store in `data`, while the server runs. Returns
-    /// whether it succeeded, and its standard output.
+    /// Runs another command of the program on its store, while it runs. Returns whether the command
+    /// succeeded, and its standard output.
     ///
     /// # Panics
     /// Panics if it cannot be run.
     #[must_use]
-    pub fn operate(data: &Path, arguments: &[&str]) -> (bool, String) {
+    pub fn operate(&self, arguments: &[&str]) -> (bool, String) {
+        let shared = self.shared.iter().flat_map(|shared| shared.variables());
         let output = Command::new(program())
             .args(arguments)
-            .env("PLATFORM_DATA", data)
+            .env("PLATFORM_DATA", &self.data)
+            .envs(shared)
             .output()
             .expect("the program runs");
         let text = String::from_utf8_lossy(&output.stdout).into_owned();
@@ -86,67 +104,57 @@ impl Server {
                 .is_ok_and(|output| output.status.success()),
             "strace is needed: apt-get install strace"
         );
-        let mut command = Command::new("strace");
-        command
-            .args(["-f", "-y", "-xx", "-s", "16384", "-o"])
-            .arg(trace)
-            .arg("-e")
-            .arg("trace=fsync,fdatasync,write,pwrite64,writev,pwritev,sendto,sendmsg")
-            .arg(program());
-        Self::start_with(command, data, 0).await
-    }
-
-    async fn start_with(command: Command, data: &Path, port: u16) -> Self {
+        let trace = trace.to_str().expect("a path of UTF-8");
+        let before = [
+            "strace",
+            "-f",
+            "-y",
+            "-xx",
+            "-s",
+            "16384",
+            "-o",
+            trace,
+            "-e",
+            "trace=fsync,fdatasync,write,pwrite64,writev,pwritev,sendto,sendmsg",
+        ];
         let launch = Launch {
-            port,
+            before: &before,
             ..Launch::default()
         };
-        Self::launch(command, data, launch).await
+        Self::launch(data, launch).await
     }
 
-    async fn launch(mut command: Command, data: &Path, launch: Launch<'_>) -> Self {
-        std::fs::create_dir_all(data).expect("the data directory can be made");
-        let log = data.join("server.log");
-        let errors = File::options()
-            .create(true)
-            .append(true)
-            .open(&log)
-            .expect("a log opens");
-        command.arg("serve");
-        if let Some(config) = launch.config {
-            command.arg("--config").arg(config);
-        }
-        command
-            .env("PLATFORM_LISTEN", format!("127.0.0.1:{}", launch.port))
-            .env("PLATFORM_DATA", data)
-            .env("PLATFORM_GUESTS_PER_ADDRESS", "0")
-            .env("PLATFORM_GUEST_RATE", "1000000/s, burst 1000000")
-            .env("PLATFORM_SIGN_IN_RATE", "1000000/s, burst 1000000")
-            .envs(launch.variables.iter().copied())
-            .stdout(Stdio::piped())
-            .stderr(errors);
-        let mut process = Guarded::start(&mut command);
-        let output = process
-            .child()
-            .stdout
-            .take()
-            .expect("standard output is a pipe");
-        let reading = tokio::task::spawn_blocking(move || {
-            let mut line = String::new();
-            BufReader::new(output).read_line(&mut line).map(|_| line)
-        });
-        let line = poll::within("the ready line", reading)
-            .await
-            .expect("the reader ends");
-        let line = line.expect("standard output can be read");
-        let Some((origin, address)) = ready(&line) else {
-            let log = std::fs::read_to_string(&log).unwrap_or_default();
-            panic!("the server said {line:?} in place of its ready line. Its log:\n{log}");
+    async fn launch(data: &Path, launch: Launch<'_>) -> Self {
+        let Some(count) = shared::nodes() else {
+            let (process, origin, address) = start(data, &launch, &[]).await;
+            return Self {
+                processes: vec![process],
+                origin,
+                address,
+                data: data.to_owned(),
+                shared: None,
+                _balancer: None,
+            };
         };
+        let shared = Shared::of(data);
+        let balancer = Balancer::listen(launch.wanted_port());
+        let origin = balancer.origin().to_string();
+        let mut variables = shared.variables();
+        variables.push(("PLATFORM_ORIGIN", origin.clone()));
+        // The balancer has the port of the platform.
+        variables.push(("PLATFORM_LISTEN", "127.0.0.1:0".to_owned()));
+        let folders = (1..=count).map(|number| data.join(format!("node-{number}")));
+        let folders: Vec<PathBuf> = folders.collect();
+        let nodes = folders.iter().map(|data| start(data, &launch, &variables));
+        let nodes = join_all(nodes).await;
+        balancer.lead_to(nodes.iter().map(|(_, _, address)| *address).collect());
         Self {
-            process,
+            processes: nodes.into_iter().map(|(process, ..)| process).collect(),
             origin,
-            address,
+            address: balancer.address,
+            data: data.to_owned(),
+            shared: Some(shared),
+            _balancer: Some(balancer),
         }
     }
 
@@ -156,32 +164,132 @@ impl Server {
         Visitor::new(self.address, self.address.port())
     }
 
-    /// Returns the process id; under `strace`, that of `strace`.
+    /// Returns the process id, or that of the first node; under `strace`, that of `strace`.
     #[must_use]
     pub fn id(&self) -> u32 {
-        self.process.id()
+        self.processes[0].id()
+    }
+
+    /// Returns the process id, or that of each node; under `strace`, that of `strace`.
+    pub fn ids(&self) -> impl Iterator<Item = u32> {
+        self.processes.iter().map(Guarded::id)
+    }
+
+    /// Returns what it has logged, or what all nodes have.
+    ///
+    /// # Panics
+    /// Panics if there is no log.
+    #[must_use]
+    pub fn log(&self) -> Vec<u8> {
+        let nodes =
+            (1..=self.processes.len()).map(|number| self.data.join(format!("node-{number}")));
+        let folders = match self.shared {
+            Some(_) => nodes.collect(),
+            None => vec![self.data.clone()],
+        };
+        let logs = folders.iter().map(|folder| std::fs::read(log_in(folder)));
+        logs.flat_map(|log| log.expect("the log can be read"))
+            .collect()
+    }
+
+    /// Returns the current rows of its store's tables.
+    #[must_use]
+    pub fn tables(&self) -> Tables {
+        match &self.shared {
+            Some(shared) => Tables::of_database(shared.database()),
+            None => Tables::read(&self.data),
+        }
     }
 
     /// Kills it with SIGKILL, to which the program cannot react.
     pub fn kill(&mut self) {
-        self.process.kill();
+        self.processes.iter_mut().for_each(Guarded::kill);
     }
 
     /// Asks it to stop with SIGTERM and waits until it has stopped.
     pub async fn stop(mut self) {
-        crate::process::signal(self.child_of_strace().unwrap_or_else(|| self.id()), "TERM");
+        for id in self.ids() {
+            crate::process::signal(child_of_strace(id).unwrap_or(id), "TERM");
+        }
         poll::until("the server has stopped", async || {
-            self.process.has_ended().then_some(())
+            let mut processes = self.processes.iter_mut();
+            processes.all(Guarded::has_ended).then_some(())
         })
         .await;
     }
+}
 
-    /// Returns the process id of the traced program, if this is `strace`.
-    fn child_of_strace(&self) -> Option<u32> {
-        let id = self.id();
-        let children = std::fs::read_to_string(format!("/proc/{id}/task/{id}/children")).ok()?;
-        children.split_whitespace().next()?.parse().ok()
+impl Launch<'_> {
+    /// Returns the port on which the platform is to listen, 0 for a free one.
+    fn wanted_port(&self) -> u16 {
+        let mut variables = self.variables.iter();
+        let listen = variables.find(|(name, _)| *name == "PLATFORM_LISTEN");
+        let listen = listen.and_then(|(_, address)| address.parse::<SocketAddr>().ok());
+        listen.map_or(self.port, |address| address.port())
     }
+}
+
+/// Starts a program with the data folder `data` and more variables, and waits for its ready line.
+/// Returns its process, the origin and its address.
+async fn start(
+    data: &Path,
+    launch: &Launch<'_>,
+    more: &[(&str, String)],
+) -> (Guarded, String, SocketAddr) {
+    std::fs::create_dir_all(data).expect("the data directory can be made");
+    let log = log_in(data);
+    let errors = File::options()
+        .create(true)
+        .append(true)
+        .open(&log)
+        .expect("a log opens");
+    let mut words = launch
+        .before
+        .iter()
+        .map(OsStr::new)
+        .chain([program().as_os_str()]);
+    let mut command = Command::new(words.next().expect("a program"));
+    command.args(words).arg("serve");
+    if let Some(config) = launch.config {
+        command.arg("--config").arg(config);
+    }
+    command
+        .env("PLATFORM_LISTEN", format!("127.0.0.1:{}", launch.port))
+        .env("PLATFORM_DATA", data)
+        .env("PLATFORM_GUESTS_PER_ADDRESS", "0")
+        .env("PLATFORM_GUEST_RATE", "1000000/s, burst 1000000")
+        .env("PLATFORM_SIGN_IN_RATE", "1000000/s, burst 1000000")
+        .envs(launch.variables.iter().copied())
+        .envs(more.iter().map(|(name, value)| (name, value)))
+        .stdout(Stdio::piped())
+        .stderr(errors);
+    let mut process = Guarded::start(&mut command);
+    let output = process.child().stdout.take();
+    let output = output.expect("standard output is a pipe");
+    let reading = tokio::task::spawn_blocking(move || {
+        let mut line = String::new();
+        BufReader::new(output).read_line(&mut line).map(|_| line)
+    });
+    let line = poll::within("the ready line", reading)
+        .await
+        .expect("the reader ends");
+    let line = line.expect("standard output can be read");
+    let Some((origin, address)) = ready(&line) else {
+        let log = std::fs::read_to_string(&log).unwrap_or_default();
+        panic!("the server said {line:?} in place of its ready line. Its log:\n{log}");
+    };
+    (process, origin, address)
+}
+
+/// Returns the log file of the program with the data folder `data`.
+fn log_in(data: &Path) -> PathBuf {
+    data.join("server.log")
+}
+
+/// Returns the process id of the traced program, if this is the id of `strace`.
+fn child_of_strace(id: u32) -> Option<u32> {
+    let children = std::fs::read_to_string(format!("/proc/{id}/task/{id}/children")).ok()?;
+    children.split_whitespace().next()?.parse().ok()
 }
 
 /// Returns the origin and the socket address from `platform-server ready on <origin> (listening on

@@ -4,12 +4,17 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use platform_cluster::Postgres;
+use platform_test_postgres::TestDatabase;
 use rusqlite::types::ValueRef;
 use rusqlite::{Connection, OpenFlags};
 use serde_json::Value;
 use uuid::Uuid;
 
-/// Rows of the store by table, each as one line of text.
+/// Tables of a shared store that nodes change by themselves: which of them live, who has a lease,
+/// and what one of them computes again and again.
+const OF_NODES: &[&str] = &["leases", "locks", "nodes", "ranking"];
+
+/// Rows of the store by table, each as one line of text with the columns by name.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Tables(BTreeMap<String, Vec<String>>);
 
@@ -39,6 +44,34 @@ impl Tables {
         Self(names.into_iter().map(rows).collect())
     }
 
+    /// Reads every table of a shared store at one moment, except for those that nodes change by
+    /// themselves, and those of frontend logs, which the embedded store has elsewhere.
+    ///
+    /// # Panics
+    /// Panics if they cannot be read.
+    #[must_use]
+    pub fn of_database(database: &TestDatabase) -> Self {
+        let names = "SELECT json_agg(tablename) FROM pg_tables WHERE schemaname = 'public'
+             AND tablename NOT LIKE 'refinery%' AND tablename NOT LIKE 'log%'";
+        let names = database.ask(names).expect("the schema can be read");
+        let names: Vec<String> = serde_json::from_str(&names).expect("a list of names");
+        let tables = names.iter().filter(|name| !OF_NODES.contains(&&***name));
+        let rows = tables.map(|name| {
+            format!("'{name}', (SELECT coalesce(json_agg(to_json(t)), '[]') FROM \"{name}\" AS t)")
+        });
+        let rows: Vec<String> = rows.collect();
+        let all = format!("SELECT json_build_object({})", rows.join(", "));
+        let all = database.ask(&all).expect("the tables can be read");
+        let all: BTreeMap<String, Vec<BTreeMap<String, Value>>> =
+            serde_json::from_str(&all).expect("lists of objects");
+        let lines = |(name, rows): (String, Vec<BTreeMap<String, Value>>)| {
+            let mut lines: Vec<String> = rows.iter().map(line_of_json).collect();
+            lines.sort();
+            (name, lines)
+        };
+        Self(all.into_iter().map(lines).collect())
+    }
+
     /// Reads the tables `names` of a store in PostgreSQL, one after the other. Rows have the form
     /// of those of the embedded store.
     ///
@@ -50,7 +83,11 @@ impl Tables {
             let statement = format!("SELECT to_jsonb(t) FROM \"{name}\" AS t");
             let answer = server.sql(database, &statement);
             let answer = answer.unwrap_or_else(|error| panic!("{name}: {error:#}"));
-            let mut lines: Vec<String> = answer.lines().map(line_of_json).collect();
+            let row = |line| serde_json::from_str(line).expect("a row is an object");
+            let mut lines: Vec<String> = answer
+                .lines()
+                .map(|line| line_of_json(&row(line)))
+                .collect();
             lines.sort();
             ((*name).to_owned(), lines)
         };
@@ -64,6 +101,14 @@ impl Tables {
             assert!(self.0.remove(*name).is_some(), "there is no table {name}");
         }
         self
+    }
+
+    /// Whether a row has each of these columns with its value, written as `column=value`. No value
+    /// that is asked for contains a space.
+    #[must_use]
+    pub fn row_has(row: &str, columns: &[&str]) -> bool {
+        let has = |column: &&str| row.split(' ').any(|of_row| of_row == *column);
+        columns.iter().all(has)
     }
 
     /// Removes the rows of the table `name` for which `is` is true.
@@ -110,8 +155,7 @@ impl Tables {
 }
 
 /// Returns a row of PostgreSQL in the form of a row of SQLite.
-fn line_of_json(row: &str) -> String {
-    let row: BTreeMap<String, Value> = serde_json::from_str(row).expect("a row is an object");
+fn line_of_json(row: &BTreeMap<String, Value>) -> String {
     let value = |value: &Value| match value {
         Value::Bool(is) => u8::from(*is).to_string(),
         Value::String(text) => match text.strip_prefix("\\x") {
@@ -143,6 +187,7 @@ fn rows(database: &Connection, table: &str) -> Vec<String> {
             };
             line.push(format!("{name}={value}"));
         }
+        line.sort();
         lines.push(line.join(" "));
     }
     lines.sort();

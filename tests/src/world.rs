@@ -1,19 +1,21 @@
-//! A platform in this process, behind a [`Gateway`], with games on it.
+//! A platform in this process, behind a [`Gateway`], with games on it. It is one server, or
+//! [several nodes](crate::shared), with a balancer between them and the gateway.
 
+use std::net::SocketAddr;
 use std::sync::Arc;
 
 use axum::body::Bytes;
 use platform_protocol::log::LogLevel;
 use platform_protocol::names::Environment;
 use platform_server::Running;
-use platform_server::clock::{Clock, ManualClock, SystemClock};
+use platform_server::app::state::AppState;
+use platform_server::clock::{Clock, ManualClock, Millis, SystemClock};
 use platform_server::config::Config;
 use platform_server::domain::audit::Actor;
 use platform_server::domain::log::{LogEntry, LogQuery};
 use platform_server::domain::player::Player;
 use platform_server::domain::project::Project;
 use platform_server::domain::takedown::{Change, Changed};
-use platform_server::entropy::SystemEntropy;
 use platform_server::origin::PlatformOrigin;
 use platform_server::projects::deploy::Target;
 use platform_server::web::seal::PRESS_MILLIS;
@@ -23,10 +25,12 @@ use tokio::sync::OnceCell;
 use uuid::Uuid;
 
 use crate::backend::Backend;
+use crate::balancer::Balancer;
 use crate::gateway::{Fault, Gateway};
 use crate::owner::Owner;
-use crate::platform::Site;
+use crate::platform::{Site, start_nodes};
 use crate::poll;
+use crate::shared::{self, Shared};
 use crate::visitor::Visitor;
 
 /// The game under which tests publish their pages.
@@ -112,9 +116,15 @@ pub struct World {
     pub gateway: Gateway,
     /// The backend of [`GAME`].
     pub backend: Backend,
-    running: Running,
+    /// The address of the platform without the gateway.
+    address: SocketAddr,
+    /// The platform, or each of its nodes.
+    nodes: Vec<Running>,
     clock: Arc<ManualClock>,
     owner: OnceCell<Owner>,
+    _balancer: Option<Balancer>,
+    /// It comes after the nodes, so that they end before what they use.
+    shared: Option<Shared>,
     _data: TempDir,
 }
 
@@ -136,19 +146,36 @@ impl World {
         };
         change(&mut config).await;
         let clock = Arc::new(ManualClock::new(SystemClock.now()));
-        let entropy = Arc::new(SystemEntropy);
-        let running = platform_server::app::start(config, clock.clone(), entropy)
-            .await
-            .expect("the platform starts");
-        gateway.lead_to(running.address);
+        let balancer = shared::nodes().map(|_| Balancer::listen(0));
+        let shared = balancer.as_ref().map(|_| Shared::start());
+        let nodes = start_nodes(config, shared.as_ref(), clock.clone()).await;
+        let mut address = nodes[0].address;
+        if let Some(balancer) = &balancer {
+            balancer.lead_to(nodes.iter().map(|node| node.address).collect());
+            address = balancer.address;
+        }
+        gateway.lead_to(address);
         Self {
             gateway,
             backend: Backend::listen().await,
-            running,
+            address,
+            nodes,
             clock,
             owner: OnceCell::new(),
+            _balancer: balancer,
+            shared,
             _data: data,
         }
+    }
+
+    /// Returns the state of the platform, or of its first node.
+    fn state(&self) -> &AppState {
+        &self.nodes[0].state
+    }
+
+    /// Waits until every node has read what was changed in the store.
+    async fn settle(&self) {
+        self.state().platform.nodes.settle().await;
     }
 
     /// Returns the URL of `path` on `<label>.platform.localhost`; with an empty path, the origin.
@@ -170,17 +197,16 @@ impl World {
                 .map(|(path, content)| (path, Bytes::from(content))),
         );
         self.deploy(GAME, files).await;
-        let state = &self.running.state;
-        state
-            .hosting
-            .backends
-            .add(GAME, Environment::Prod, self.backend.address);
+        for node in &self.nodes {
+            let backends = &node.state.hosting.backends;
+            backends.add(GAME, Environment::Prod, self.backend.address);
+        }
         self.url(GAME, "/")
     }
 
     /// Publishes `files` as a new game, in production.
     pub async fn deploy(&self, slug: &str, files: Vec<(String, Bytes)>) {
-        let state = &self.running.state;
+        let state = self.state();
         let now = self.clock.now();
         let project = Project {
             slug: slug.to_owned(),
@@ -202,10 +228,11 @@ impl World {
         environment: Environment,
         files: Vec<(String, Bytes)>,
     ) {
-        let state = &self.running.state;
+        let state = self.state();
         let target = Target::of_platform(slug, environment);
         let deployed = state.projects.deployments.deploy_contents(files, &target);
         deployed.await.expect("the files can be deployed");
+        self.settle().await;
     }
 
     /// Returns the runtime as the platform serves it, and as `platform runtime` prints it.
@@ -257,7 +284,16 @@ impl World {
     /// Returns a visitor without a browser, who uses the platform without the gateway.
     #[must_use]
     pub fn visitor(&self) -> Visitor {
-        Visitor::new(self.running.address, self.gateway.port())
+        Visitor::new(self.address, self.gateway.port())
+    }
+
+    /// Returns the address of the platform without the gateway.
+    #[must_use]
+    pub fn site(&self) -> Site {
+        Site {
+            origin: self.nodes[0].origin.clone(),
+            address: self.address,
+        }
     }
 
     /// Returns the player `sub` from the store.
@@ -266,7 +302,7 @@ impl World {
     /// Panics if there is none.
     pub async fn find_player(&self, sub: &str) -> Player {
         let id = Uuid::parse_str(sub).expect("a player's id is a UUID");
-        let player = self.running.state.platform.store.find_player(id).await;
+        let player = self.state().platform.store.find_player(id).await;
         player
             .expect("the store answers")
             .unwrap_or_else(|| panic!("there is no player {sub}"))
@@ -275,7 +311,7 @@ impl World {
     /// Disables the game [`GAME`] as the operator's command does, and runs the check that the
     /// platform performs every half minute.
     pub async fn disable(&self) {
-        let state = &self.running.state;
+        let state = self.state();
         let change = Change::Disable { reason: None };
         let now = self.clock.now();
         let done = state
@@ -283,12 +319,12 @@ impl World {
             .store
             .change_standing(GAME, change, Actor::Operator.into(), now);
         assert_eq!(done.await.expect("the store answers"), Changed::Done);
-        let looked = state
-            .games
-            .catalogue
-            .refresh_all(&*state.platform.store, &state.games.files)
-            .await;
-        looked.expect("the store answers");
+        for node in &self.nodes {
+            let games = &node.state.games;
+            let store = &*state.platform.store;
+            let looked = games.catalogue.refresh_all(store, &games.files).await;
+            looked.expect("the store answers");
+        }
     }
 
     /// Suspends the player `sub` as the operator's command does, and runs the check that the
@@ -296,26 +332,24 @@ impl World {
     pub async fn suspend(&self, sub: &str, reason: &str) {
         let id = Uuid::parse_str(sub).expect("a player's id is a UUID");
         let now = self.clock.now();
-        let store = &self.running.state.platform.store;
+        let store = &self.state().platform.store;
         let done = store
             .suspend_player(id, Some(reason), Actor::Operator.into(), now)
             .await;
         assert!(done.expect("the store answers"), "nobody was suspended");
-        let life = self.running.state.platform.config.token_seconds;
-        let looked = self
-            .running
-            .state
-            .auth
-            .suspensions
-            .refresh(&**store, life, now);
-        looked.await.expect("the store answers");
+        let life = self.state().platform.config.token_seconds;
+        for node in &self.nodes {
+            let suspensions = &node.state.auth.suspensions;
+            let looked = suspensions.refresh(&**store, life, now).await;
+            looked.expect("the store answers");
+        }
     }
 
     /// Lifts the suspension of the player `sub`.
     pub async fn lift_suspension(&self, sub: &str) {
         let id = Uuid::parse_str(sub).expect("a player's id is a UUID");
         let now = self.clock.now();
-        let store = &self.running.state.platform.store;
+        let store = &self.state().platform.store;
         let done = store
             .unsuspend_player(id, Actor::Operator.into(), now)
             .await;
@@ -330,7 +364,7 @@ impl World {
     pub async fn end_sessions(&self, sub: &str) {
         let id = Uuid::parse_str(sub).expect("a player's id is a UUID");
         let now = self.clock.now();
-        let state = &self.running.state;
+        let state = self.state();
         let done = state
             .platform
             .store
@@ -338,11 +372,11 @@ impl World {
             .await;
         assert!(done.expect("the store answers") > 0, "nobody was signed in");
         let life = state.platform.config.token_seconds;
-        let looked = state
-            .auth
-            .endings
-            .refresh(&*state.platform.store, life, now);
-        looked.await.expect("the store answers");
+        for node in &self.nodes {
+            let endings = &node.state.auth.endings;
+            let looked = endings.refresh(&*state.platform.store, life, now).await;
+            looked.expect("the store answers");
+        }
     }
 
     /// Creates the project `slug`, owned by this world's [`Owner`], with a page in its dev
@@ -362,24 +396,17 @@ impl World {
 
     /// Returns a player with an account who owns projects.
     async fn owner(&self) -> &Owner {
-        let site = Site {
-            origin: self.running.origin.clone(),
-            address: self.running.address,
-        };
         self.owner
-            .get_or_init(async || Owner::sign_in(&site, "Ada").await)
+            .get_or_init(async || Owner::sign_in(&self.site(), "Ada").await)
             .await
     }
 
     /// Creates a new signing key, which will sign once verifiers know it.
     pub async fn rotate_keys(&self) {
-        self.running
-            .state
-            .auth
-            .keys
-            .rotate(Actor::Operator)
-            .await
-            .expect("a key can be made");
+        let keys = &self.state().auth.keys;
+        let rotated = keys.rotate(Actor::Operator).await;
+        rotated.expect("a key can be made");
+        self.settle().await;
     }
 
     /// Waits until the store has a frontend log record of [`GAME`] whose message contains `part`.
@@ -393,13 +420,8 @@ impl World {
                 limit: 100,
                 bytes: usize::MAX,
             };
-            let records = self
-                .running
-                .state
-                .platform
-                .store
-                .list_log_records(query)
-                .await;
+            let store = &self.state().platform.store;
+            let records = store.list_log_records(query).await;
             let records = records.expect("the log can be read").records;
             let mut entries = records.into_iter().map(|record| record.entry);
             entries.find(|entry| entry.message.contains(part))
@@ -409,18 +431,22 @@ impl World {
 
     /// Advances the clock by the time after which a press on a page counts.
     pub fn pass_reading(&self) {
-        self.clock.advance(PRESS_MILLIS);
+        self.pass(PRESS_MILLIS);
     }
 
     /// Advances the clock by `minutes`, and runs the work that the platform does every half minute.
     pub async fn pass_minutes(&self, minutes: i64) {
-        self.clock.advance(minutes * 60_000);
-        self.running
-            .state
-            .auth
-            .keys
-            .refresh()
-            .await
-            .expect("the keys can be read");
+        self.pass(minutes * 60_000);
+        for node in &self.nodes {
+            let read = node.state.auth.keys.refresh().await;
+            read.expect("the keys can be read");
+        }
+    }
+
+    fn pass(&self, time: Millis) {
+        self.clock.advance(time);
+        if let Some(shared) = &self.shared {
+            shared.pass(time);
+        }
     }
 }

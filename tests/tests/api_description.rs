@@ -24,7 +24,7 @@ async fn every_answer_of_the_project_api_is_one_that_is_described() {
     let deployed = owner.deploy(archive(&page)).send().await.unwrap();
     assert_eq!(deployed.status(), 201);
     let sub = claims(&owner.token).sub;
-    let (granted, _) = Server::operate(data.path(), &["admin", "grant", &sub]);
+    let (granted, _) = server.operate(&["admin", "grant", &sub]);
     assert!(granted, "administration is described too");
 
     let tests = Path::new(env!("CARGO_MANIFEST_DIR")).join("python");

@@ -18,6 +18,7 @@ use flate2::write::GzEncoder;
 use platform_tests::deployer::{Deployer, archive};
 use platform_tests::poll;
 use platform_tests::server::Server;
+use platform_tests::shared::leave_out;
 use serde_json::Value;
 use tempfile::TempDir;
 
@@ -146,6 +147,9 @@ impl Moments {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_deploy_that_is_killed_at_any_moment_leaves_the_old_or_the_new_one_whole() {
+    if leave_out("a_deploy_that_is_killed_at_any_moment_leaves_the_old_or_the_new_one_whole") {
+        return;
+    }
     let data = TempDir::with_prefix("platform-tests-").unwrap();
     let mut server = Server::start(data.path()).await;
     let port = server.address.port();
@@ -266,7 +270,8 @@ async fn a_deploy_of_500_mib_takes_less_than_100_mib_of_memory() {
     let data = TempDir::with_prefix("platform-tests-").unwrap();
     let server = Server::start(data.path()).await;
     let owner = Deployer::new(&server).await;
-    let idle = peak(server.id());
+    let most = |server: &Server| server.ids().map(peak).max().unwrap();
+    let idle = most(&server);
     let path = data.path().join("large.tar.gz");
     let (server, owner) = tokio::task::spawn_blocking(move || {
         write_large(&path);
@@ -277,7 +282,7 @@ async fn a_deploy_of_500_mib_takes_less_than_100_mib_of_memory() {
     })
     .await
     .unwrap();
-    let memory = peak(server.id());
+    let memory = most(&server);
     println!("{idle} kB before the deploy, {memory} kB at most");
     assert!(memory <= MEMORY, "{memory} kB");
     let (status, part) = owner.file("49.bin").await;

@@ -22,7 +22,7 @@ const BESIDE: usize = 8;
 struct Stadium {
     _provider: HostileProvider,
     server: Server,
-    data: TempDir,
+    _data: TempDir,
     track: Track,
     random: fastrand::Rng,
 }
@@ -38,14 +38,14 @@ impl Stadium {
         Self {
             _provider: provider,
             server,
-            data,
+            _data: data,
             track: Track { sites },
             random: racing::random(),
         }
     }
 
     fn tables(&self) -> Tables {
-        Tables::read(self.data.path())
+        self.server.tables()
     }
 
     /// Asserts what must be true after all races, and stops the server. Returns how many guests

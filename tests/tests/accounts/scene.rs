@@ -14,11 +14,17 @@ pub(crate) const PROVIDER: &str = "hostile";
 /// Tables in which a failed sign-in may leave a row: it was begun, and has ended.
 pub(crate) const ON_THE_WAY: &[&str] = &["pending_sign_ins"];
 
-/// The audit log, and the start of a row that says that a sign-in failed, without a player. This
-/// row is all that a failed sign-in may leave.
+/// The audit log, and what a row has that says that a sign-in failed, without a player. This row is
+/// all that a failed sign-in may leave.
 const EVENTS: &str = "audit_events";
-const FAILED: &str =
-    "kind=sign-in-failed player=null other=null subject=hostile actor=null admin=null";
+const FAILED: &[&str] = &[
+    "kind=sign-in-failed",
+    "player=null",
+    "other=null",
+    "subject=hostile",
+    "actor=null",
+    "admin=null",
+];
 
 /// At least this number of these events is kept per network.
 const KEPT_OF_NETWORK: usize = 20;
@@ -50,7 +56,7 @@ impl Scene {
     /// Returns everything in the store except the events of failed sign-ins.
     pub(crate) fn standing(&self) -> Tables {
         let tables = self.platform.tables();
-        tables.without_rows(EVENTS, |row| row.contains(FAILED))
+        tables.without_rows(EVENTS, |row| Tables::row_has(row, FAILED))
     }
 
     /// Returns the part of it that a failed sign-in must not change.
@@ -61,7 +67,7 @@ impl Scene {
     /// Returns the number of failed sign-ins in the audit log.
     pub(crate) fn failed_sign_ins(&self) -> usize {
         let tables = self.platform.tables();
-        let failed = |row: &&String| row.contains(FAILED);
+        let failed = |row: &&String| Tables::row_has(row, FAILED);
         tables.rows(EVENTS).iter().filter(failed).count()
     }
 

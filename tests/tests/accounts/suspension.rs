@@ -190,7 +190,7 @@ async fn the_operators_command_suspends_beside_a_running_server() {
     let (mut person, guest) = Person::guest(&site).await;
     person.become_account(PROVIDER, "alice").await;
     let sub = guest.sub.as_str();
-    let operate = |arguments: &[&str]| Server::operate(data.path(), arguments);
+    let operate = |arguments: &[&str]| server.operate(arguments);
 
     let (done, _) = operate(&["player", "suspend", sub, "--reason", REASON]);
     assert!(done);

@@ -26,6 +26,7 @@ mod focus;
 mod harness;
 mod heartbeat;
 mod identity;
+mod journey;
 mod keyboard;
 mod loading;
 mod local;
@@ -47,6 +48,7 @@ fn main() -> std::process::ExitCode {
         loading::TESTS,
         program::TESTS,
         identity::TESTS,
+        journey::TESTS,
         accounts::TESTS,
         profile::TESTS,
         devices::TESTS,

@@ -15,7 +15,7 @@ use anyhow::Result;
 use clap::{Args, ValueEnum};
 
 use self::lanes::{Done, Event, Planned};
-use self::programs::Which;
+use self::programs::{Program, Which};
 use self::record::Record;
 use self::results::{Count, slowest};
 use self::stages::{Task, Work};
@@ -159,7 +159,9 @@ impl Run<'_> {
             terminal::note("\ncompiling the tests");
             let error = match programs::compile(self.workspace) {
                 Ok(programs) => {
-                    tasks.extend(programs.into_iter().map(Task::of));
+                    let again = programs.iter().filter_map(Program::on_nodes);
+                    let again: Vec<_> = again.collect();
+                    tasks.extend(programs.into_iter().chain(again).map(Task::of));
                     None
                 }
                 Err(error) => Some(error),
@@ -330,25 +332,29 @@ fn total(outcomes: &[Outcome]) -> Count {
 /// A line for each stage with the sums of its tasks and its time from begin to end, and one for each failed task.
 fn table(outcomes: &[Outcome]) -> String {
     let mut lines = Vec::new();
-    for stage in outcomes.chunk_by(|one, next| one.stage == next.stage) {
+    let mut stages: Vec<&str> = Vec::new();
+    for outcome in outcomes {
+        if !stages.contains(&outcome.stage) {
+            stages.push(outcome.stage);
+        }
+    }
+    for name in stages {
+        let stage = outcomes.iter().filter(|outcome| outcome.stage == name);
+        let stage: Vec<&Outcome> = stage.collect();
         let mut count = Count::default();
         stage.iter().for_each(|outcome| count += outcome.count);
         // Tasks of a stage may run side by side.
         let began = stage.iter().map(|outcome| outcome.began).min();
         let ended = stage.iter().map(|outcome| outcome.began + outcome.time);
         let time = ended.max().unwrap_or_default() - began.unwrap_or_default();
-        let passed = stage.iter().all(Outcome::passed);
+        let passed = stage.iter().all(|outcome| outcome.passed());
         let mark = if passed { "ok" } else { "FAILED" };
         let tests = if count == Count::default() {
             String::new()
         } else {
             count.to_string()
         };
-        let line = format!(
-            "{mark:6}  {:34} {:>12}   {tests}",
-            stage[0].stage,
-            duration(time)
-        );
+        let line = format!("{mark:6}  {name:34} {:>12}   {tests}", duration(time));
         lines.push(line.trim_end().to_owned());
         let failed = stage.iter().filter(|outcome| !outcome.passed());
         lines.extend(failed.map(|outcome| format!("          {}", outcome.name)));
@@ -387,10 +393,12 @@ mod tests {
             outcome("native", 1, 0, false),
             outcome("native", 70, 0, false),
             outcome("e2e", 2, 0, false),
+            // Two stages may run side by side.
+            outcome("nodes", 1, 0, false),
             outcome("e2e", 0, 0, true),
         ]);
         let lines: Vec<&str> = table.lines().collect();
-        assert_eq!(lines.len(), 3, "{table}");
+        assert_eq!(lines.len(), 4, "{table}");
         assert!(
             lines[0].starts_with("ok ") && lines[0].ends_with("1 min 10 s   71 passed, 0 failed"),
             "{table}"

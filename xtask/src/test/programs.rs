@@ -19,6 +19,13 @@ const END_TO_END: &str = "platform-tests";
 /// time itself.
 const OWN_RUNNER: &str = "browsers";
 
+/// The end-to-end programs that run a second time against several nodes, because they are quick.
+/// The variable `TESTS_NODES` runs any other one so.
+const ON_NODES: [&str; 3] = ["accounts", "command_line", "log_stream"];
+
+/// How many nodes these are.
+const NODES: &str = "3";
+
 /// A compiled program of tests.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Program {
@@ -32,6 +39,8 @@ pub(super) struct Program {
     pub(super) is_end_to_end: bool,
     /// Whether it is the program of the browser tests.
     pub(super) has_own_runner: bool,
+    /// Whether its tests run against several nodes instead of one server.
+    pub(super) has_nodes: bool,
 }
 
 /// Which tests of a program are run.
@@ -115,10 +124,21 @@ fn program(message: &str) -> Option<Program> {
         folder,
         file,
         is_end_to_end,
+        has_nodes: false,
     })
 }
 
 impl Program {
+    /// Returns the run of the same program against several nodes, if it is one of those.
+    pub(super) fn on_nodes(&self) -> Option<Self> {
+        let target = self.name.strip_prefix(END_TO_END)?.trim_start();
+        ON_NODES.contains(&target).then(|| Self {
+            name: format!("{}, {NODES} nodes", self.name),
+            has_nodes: true,
+            ..self.clone()
+        })
+    }
+
     /// Runs it, shows its output, and returns the result of each test.
     ///
     /// # Errors
@@ -182,6 +202,9 @@ impl Program {
         // and would hide them.
         command.env("RUST_BACKTRACE", "0");
         command.env("TESTS_PROGRAMS", workspace.target.join("debug"));
+        if self.has_nodes {
+            command.env("TESTS_NODES", NODES);
+        }
         drivers::add_to(command, workspace)
     }
 
@@ -203,6 +226,7 @@ impl Program {
             file: PathBuf::new(),
             is_end_to_end: true,
             has_own_runner: name == OWN_RUNNER,
+            has_nodes: false,
         }
     }
 }
@@ -243,6 +267,19 @@ mod tests {
             name(xtask, "bin", "xtask").as_deref(),
             Some("xtask program xtask")
         );
+    }
+
+    #[test]
+    fn a_quick_end_to_end_program_runs_on_nodes_as_well() {
+        let id = "path+file:///w/tests#platform-tests@0.1.0";
+        let one = |target: &str| program(&message(id, "test", target, true)).unwrap();
+        let again = one("accounts").on_nodes().unwrap();
+        assert_eq!(again.name, "platform-tests accounts, 3 nodes");
+        assert!(again.has_nodes && !one("accounts").has_nodes);
+        assert_eq!(one("browsers").on_nodes(), None);
+        let server = "path+file:///w/server#platform-server@0.1.0";
+        let native = program(&message(server, "test", "accounts", true)).unwrap();
+        assert_eq!(native.on_nodes(), None);
     }
 
     #[test]

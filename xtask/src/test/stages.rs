@@ -51,6 +51,11 @@ impl Task {
 
     /// The name of the stage. Each check has its own line.
     pub(super) fn stage_name(&self) -> &'static str {
+        if let Work::Program(program) = &self.work
+            && program.has_nodes
+        {
+            return "end to end, several nodes";
+        }
         match (self.stage, &*self.name) {
             (Stage::Checks, "formatting") => "formatting",
             (Stage::Checks, "rules") => "rules",
