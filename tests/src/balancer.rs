@@ -4,6 +4,7 @@
 
 use std::net::{Ipv4Addr, SocketAddr};
 use std::sync::{Arc, Mutex, PoisonError};
+use std::thread::JoinHandle;
 
 use hyper::body::Incoming;
 use hyper::header::UPGRADE;
@@ -28,8 +29,8 @@ pub struct Balancer {
     /// Where it listens.
     pub address: SocketAddr,
     nodes: Arc<Nodes>,
-    /// The thread ends when this is dropped.
-    _running: oneshot::Sender<()>,
+    /// The thread ends when the sender is dropped.
+    running: Option<(oneshot::Sender<()>, JoinHandle<()>)>,
 }
 
 /// The nodes, and which one is next.
@@ -68,7 +69,7 @@ impl Balancer {
         });
         let (running, ended) = oneshot::channel();
         let shared = Arc::clone(&nodes);
-        std::thread::spawn(move || {
+        let thread = std::thread::spawn(move || {
             let runtime = tokio::runtime::Builder::new_current_thread()
                 .enable_all()
                 .build()
@@ -83,7 +84,7 @@ impl Balancer {
         Self {
             address,
             nodes,
-            _running: running,
+            running: Some((running, thread)),
         }
     }
 
@@ -97,6 +98,17 @@ impl Balancer {
     pub fn lead_to(&self, nodes: Vec<SocketAddr>) {
         let addresses = self.nodes.addresses.lock();
         *addresses.unwrap_or_else(PoisonError::into_inner) = nodes;
+    }
+}
+
+impl Drop for Balancer {
+    /// Waits until the port is free, so that a platform can start there again.
+    fn drop(&mut self) {
+        if let Some((running, thread)) = self.running.take() {
+            drop(running);
+            // It has panicked, and said why.
+            let _ = thread.join();
+        }
     }
 }
 

@@ -105,9 +105,11 @@ async fn a_key_set_that_fails_when_it_is_needed_signs_nobody_in() {
         ("empty", json!({ "body": "{\"keys\":[]}" }), "failed"),
     ] {
         let scene = Scene::set().await;
-        // Now the platform has the keys.
-        let (mut person, _) = scene.guest().await;
-        person.become_account(PROVIDER, "before").await;
+        // Now the platform has the keys, on every node.
+        for site in scene.platform.sites() {
+            let (mut person, _) = Person::guest(&site).await;
+            person.become_account(PROVIDER, "before").await;
+        }
         scene.provider.add_key("ES256", "second").await;
         let behaviour = json!({ "key": "second", "jwks": fault });
         let (mut person, guest) = scene.guest().await;
