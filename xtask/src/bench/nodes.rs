@@ -80,6 +80,7 @@ pub(super) fn measure(workspace: &Workspace, folder: &Path) -> Result<Nodes> {
             .into(),
         config: None,
         relayed: false,
+        clocks: Vec::new(),
     };
     let cluster = Cluster::start(&plan, &|step| terminal::note(&format!("bench: {step}")))?;
     let primary = &cluster.postgres.primary;

@@ -154,7 +154,6 @@ async fn wait(node: &Node, reads: usize) {
 }
 
 /// A deploys a file again that was unused for a day, while B sweeps.
-#[expect(clippy::print_stdout, reason = "how often each was first")]
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn in_a_cluster_the_sweep_of_a_node_takes_no_file_that_another_one_deploys() {
     let rounds = rounds();

@@ -125,7 +125,7 @@ async fn refresh(
     let turn = number / devices.len();
     let (first, second) = (turn % nodes.len(), turn / nodes.len() % nodes.len());
     let mut next = device::refresh(&nodes[first], &token).await?;
-    if turn / nodes.len().pow(2) % 2 == 0 {
+    if (turn / nodes.len().pow(2)).is_multiple_of(2) {
         let again = device::refresh(&nodes[second], &token).await;
         next = again.map_err(|error| format!("at {second} after {first}: {error}"))?;
     }
