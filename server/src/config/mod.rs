@@ -14,7 +14,7 @@ pub mod load;
 pub mod names;
 pub mod parse;
 pub mod provider;
-pub mod redis;
+pub mod redis_place;
 mod s3;
 mod services;
 pub mod show;

@@ -8,7 +8,7 @@ use std::str::FromStr;
 
 use ipnet::IpNet;
 
-use super::redis::{self, RedisPlace};
+use super::redis_place::{HOW, RedisPlace};
 use super::{LogFormat, Period, PrivateBackends, Rate, Secret};
 use crate::domain::key::MIN_SECRET_BYTES;
 use crate::web::foreign_cookies;
@@ -94,7 +94,7 @@ pub(super) fn is_postgres(text: &str) -> bool {
 pub(super) fn redis(text: &str) -> Result<Secret, String> {
     match RedisPlace::parse(text) {
         Some(_) => Ok(Secret::new(text.to_owned())),
-        None => Err(redis::HOW.to_owned()),
+        None => Err(HOW.to_owned()),
     }
 }
 

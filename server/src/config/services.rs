@@ -2,7 +2,7 @@
 
 use url::Url;
 
-use super::redis::RedisPlace;
+use super::redis_place::RedisPlace;
 use super::{Config, Secret};
 
 /// The port of PostgreSQL.

@@ -20,7 +20,8 @@ use platform_live_redis::LiveRedis;
 pub use memory::MemoryPresence;
 pub use presence::Presence;
 
-use crate::config::{Secret, redis};
+use crate::config::Secret;
+use crate::config::redis_place::{HOW, RedisPlace};
 use crate::platform::hints::Hints;
 use crate::platform::shared_limits::SharedCounter;
 use crate::store::ConnectError;
@@ -40,7 +41,7 @@ pub struct Live {
 #[derive(Debug, thiserror::Error)]
 pub enum LiveError {
     /// The address is not one of Redis. It is not repeated, since it may contain a password.
-    #[error("redis_url: {}", redis::HOW)]
+    #[error("redis_url: {HOW}")]
     Address,
     /// This program was built without Redis.
     #[error(transparent)]
@@ -64,7 +65,7 @@ pub async fn open(redis: Option<&Secret>) -> Result<Live, LiveError> {
 
 #[cfg(feature = "cluster")]
 async fn open_shared(address: &Secret) -> Result<Live, LiveError> {
-    let place = redis::RedisPlace::parse(address.expose()).ok_or(LiveError::Address)?;
+    let place = RedisPlace::parse(address.expose()).ok_or(LiveError::Address)?;
     let live = LiveRedis::open(shared::place(place)).await;
     let live = live.map_err(|_| LiveError::Address)?;
     let shared = Arc::new(shared::SharedLive::new(live));

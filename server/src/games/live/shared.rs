@@ -13,7 +13,7 @@ use uuid::Uuid;
 
 use super::presence::Presence;
 use crate::clock::Millis;
-use crate::config::redis::RedisPlace;
+use crate::config::redis_place::RedisPlace;
 use crate::domain::page::PageId;
 use crate::platform::hints::Hints;
 use crate::platform::shared_limits::SharedCounter;
