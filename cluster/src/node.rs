@@ -1,7 +1,9 @@
 //! A node: `platform-server serve` with the settings of a cluster.
 
+use std::fs::OpenOptions;
 use std::io::{Read as _, Write as _};
 use std::net::{Ipv4Addr, SocketAddr, TcpStream};
+use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitStatus};
 use std::time::Duration;
@@ -43,6 +45,9 @@ pub struct Node {
     pub address: SocketAddr,
     /// Where it serves `/healthz` and `/readyz`.
     pub operations: SocketAddr,
+    /// A shell script that runs a command of its program with its settings, as an operator does on its
+    /// machine.
+    pub script: PathBuf,
     /// The relays before PostgreSQL, if the plan asks for them.
     pub relays: Vec<Relay>,
     start: Start,
@@ -95,9 +100,11 @@ impl Node {
             config: shared.config.clone(),
             clock: shared.clocks.get(number - 1).copied().unwrap_or(0),
         };
+        let script = start.write_script(&name)?;
         Ok(Self {
             process: start.launch(&name)?,
             name,
+            script,
             address,
             operations,
             relays,
@@ -167,6 +174,27 @@ impl Node {
 }
 
 impl Start {
+    /// Writes the script that runs a command with the node's settings. Only the user of this process
+    /// may read it, since secrets are in it.
+    fn write_script(&self, name: &str) -> Result<PathBuf> {
+        use std::fmt::Write as _;
+        let mut text = "#!/bin/sh\n".to_owned();
+        for (name, value) in &self.settings {
+            writeln!(text, "export {name}={}", quoted(value))?;
+        }
+        let server = self.server.display().to_string();
+        writeln!(text, "exec {} \"$@\"", quoted(&server))?;
+        let script = self.folder.join(format!("{name}.sh"));
+        let file = OpenOptions::new()
+            .write(true)
+            .create_new(true)
+            .mode(0o700)
+            .open(&script);
+        let written = file.and_then(|mut file| file.write_all(text.as_bytes()));
+        written.with_context(|| format!("{} cannot be written", script.display()))?;
+        Ok(script)
+    }
+
     fn launch(&self, name: &str) -> Result<Process> {
         let mut command = self.command()?;
         command.arg("serve");
@@ -183,6 +211,11 @@ impl Start {
         clock::shift(&mut command, self.clock)?;
         Ok(command)
     }
+}
+
+/// A word that a shell reads as exactly this text.
+fn quoted(text: &str) -> String {
+    format!("'{}'", text.replace('\'', r"'\''"))
 }
 
 /// The status of an answer to `GET path`.

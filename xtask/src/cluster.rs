@@ -86,6 +86,10 @@ fn what_runs_where(cluster: &Cluster) -> String {
         "\neach program's output: {}/<name>.log",
         cluster.folder().display()
     ));
+    if let Some(node) = cluster.nodes.first() {
+        let script = node.script.display();
+        lines.push(format!("an operator's command: {script} admin list"));
+    }
     lines.join("\n")
 }
 

@@ -64,14 +64,17 @@ impl Endings {
     /// Whether a session of the player ended after a token was issued, according to the cache,
     /// which is a few seconds old. `issued` is the token's `iat` in whole seconds (RFC 7519
     /// §4.1.6). A session that ended in the same second does not count; otherwise the token of the
-    /// next session would be mistaken for one of the old session.
+    /// next session would be mistaken for one of the old session. For the same reason it does not
+    /// count within `clocks_apart`, by which the clocks of two nodes differ: one node may have written
+    /// when the session ended, and another one signs the token.
     ///
     /// The token may belong to another session of the player that has not ended: its page then
     /// requests a new token, and nothing else changes.
     #[must_use]
-    pub fn any_since(&self, player: &Uuid, issued: u64) -> bool {
+    pub fn any_since(&self, player: &Uuid, issued: u64, clocks_apart: Millis) -> bool {
         let after = issued.saturating_add(1).saturating_mul(1_000);
         let after = Millis::try_from(after).unwrap_or(Millis::MAX);
+        let after = after.saturating_add(clocks_apart);
         self.0
             .load()
             .get(player)
@@ -108,10 +111,25 @@ mod tests {
         let (player, other) = (Uuid::from_u128(1), Uuid::from_u128(2));
         let endings = Endings(ArcSwap::from_pointee(HashMap::from([(player, 10_500)])));
         for (issued, expected) in [(0, true), (9, true), (10, false), (11, false)] {
-            assert_eq!(endings.any_since(&player, issued), expected, "{issued}");
+            assert_eq!(endings.any_since(&player, issued, 0), expected, "{issued}");
         }
-        assert!(!endings.any_since(&player, u64::MAX));
-        assert!(!endings.any_since(&other, 0));
-        assert!(!Endings::default().any_since(&player, 0));
+        assert!(!endings.any_since(&player, u64::MAX, 0));
+        assert!(!endings.any_since(&other, 0, 0));
+        assert!(!Endings::default().any_since(&player, 0, 0));
+    }
+
+    #[test]
+    fn a_token_of_a_node_that_is_behind_is_not_mistaken_for_one_of_the_session_before() {
+        let player = Uuid::from_u128(1);
+        let endings = Endings(ArcSwap::from_pointee(HashMap::from([(player, 10_500)])));
+        for (issued, apart, expected) in [
+            (6, 4_000, false),
+            (5, 4_000, true),
+            (8, 1_500, true),
+            (8, 1_501, false),
+        ] {
+            let found = endings.any_since(&player, issued, apart);
+            assert_eq!(found, expected, "{issued} {apart}");
+        }
     }
 }

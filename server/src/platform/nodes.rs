@@ -90,6 +90,8 @@ pub struct Nodes {
     news: Notify,
     /// How far this node's clock is ahead of the store's.
     clock_offset: AtomicI64,
+    /// How far the clocks of live nodes are apart.
+    clocks_apart: AtomicI64,
     /// Hurries the other nodes, if the settings name something that can.
     hints: OnceLock<Arc<dyn Hints>>,
     /// How many nodes are live.
@@ -127,6 +129,7 @@ impl Nodes {
             applied: AtomicI64::new(0),
             news: Notify::new(),
             clock_offset: AtomicI64::new(UNKNOWN),
+            clocks_apart: AtomicI64::new(0),
             hints: OnceLock::new(),
             live: Arc::default(),
             faults: Mutex::default(),
@@ -135,7 +138,12 @@ impl Nodes {
             clock,
         };
         let newest = if nodes.store.is_shared() {
-            nodes.report().await?
+            // The first answer says how far this node's clock is off, and the second report tells the
+            // others.
+            let newest = nodes.report().await?;
+            nodes.report().await?;
+            nodes.look_at_all().await?;
+            newest
         } else {
             nodes.store.newest_change().await?
         };
@@ -196,16 +204,28 @@ impl Nodes {
         }
     }
 
-    /// Returns the number of live nodes, which is counted every few seconds.
+    /// Returns the number of live nodes, which is counted every second.
     #[must_use]
     pub fn live(&self) -> Arc<LiveNodes> {
         Arc::clone(&self.live)
     }
 
-    async fn count_live(&self) -> Result<(), StoreError> {
+    /// Returns how far the clocks of live nodes are apart, which is looked at every second: a time
+    /// that one node wrote is compared with one of another node.
+    #[must_use]
+    pub fn clocks_apart(&self) -> Millis {
+        self.clocks_apart.load(Ordering::Relaxed)
+    }
+
+    /// Counts the live nodes and compares their clocks.
+    async fn look_at_all(&self) -> Result<(), StoreError> {
         let nodes = self.store.list_nodes().await?;
-        self.live
-            .set(nodes.iter().filter(|node| node.is_live()).count());
+        let live = || nodes.iter().filter(|node| node.is_live());
+        self.live.set(live().count());
+        let offsets = || live().filter_map(|node| node.report.clock_offset);
+        let (first, last) = (offsets().min(), offsets().max());
+        let apart = first.zip(last).map_or(0, |(first, last)| last - first);
+        self.clocks_apart.store(apart, Ordering::Relaxed);
         Ok(())
     }
 
@@ -390,17 +410,17 @@ impl Job for ReportNode {
         }
         let reported = self.nodes.report().await.map(drop);
         let reported = reported.map_err(JobError::because("the node could not report"));
+        let looked = self.nodes.look_at_all().await;
+        let looked = looked.map_err(JobError::because("the nodes could not be listed"));
         if self.renewed.elapsed() < RENEW {
-            return reported;
+            return JobError::join([reported, looked]);
         }
         let renewed = self.nodes.renew().await;
         if renewed.is_ok() {
             self.renewed = Instant::now();
         }
         let renewed = renewed.map_err(JobError::because("leases could not be renewed"));
-        let counted = self.nodes.count_live().await;
-        let counted = counted.map_err(JobError::because("live nodes could not be counted"));
-        JobError::join([reported, renewed, counted])
+        JobError::join([reported, looked, renewed])
     }
 }
 

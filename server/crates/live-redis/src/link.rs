@@ -1,8 +1,9 @@
 //! The connection to Redis, its time limit and its breaker.
 //!
 //! The breaker is closed while there is a connection. A lost connection opens it, and so do several
-//! calls in a row that fail or take too long. While it is open, calls fail at once, and a task tries
-//! every second to connect and to write, which closes it again.
+//! calls in a row that fail or take too long. A task writes every second, so that this is noticed also
+//! where nobody plays. While it is open, calls fail at once, and the task tries to connect and to
+//! write, which closes it again.
 //!
 //! A cluster has one breaker for all of its servers, since a key that cannot be counted makes the
 //! rest useless. So that the servers that answer do not hide one that does not, calls in a row are
@@ -15,7 +16,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
 use arc_swap::ArcSwapOption;
-use futures_util::future::try_join_all;
+use futures_util::future::{join_all, try_join_all};
 use platform_domain::errors::chain;
 use redis::aio::PubSub;
 use redis::{RedisError, RedisResult};
@@ -29,7 +30,7 @@ pub const PATIENCE: Duration = Duration::from_millis(50);
 /// How many calls in a row may fail before the breaker opens. A single slow answer may be the fault
 /// of a busy machine.
 const FAILURES: u32 = 3;
-/// How often an open breaker tries to close.
+/// How often an open breaker tries to close, and a closed one asks whether Redis answers.
 pub(crate) const PROBE: Duration = Duration::from_secs(1);
 /// How long connecting may take, and a first write.
 pub(crate) const CONNECT: Duration = Duration::from_secs(1);
@@ -77,14 +78,37 @@ pub(crate) struct Link {
     /// How long a call may take: [`PATIENCE`], apart from tests of something else.
     pub(crate) patience: Duration,
     breaker: Arc<Breaker>,
-    /// The task that closes the breaker. It ends with this.
+    /// The task that closes the breaker, and opens it where no call does. It ends with this.
     _probe: JoinSet<()>,
+}
+
+/// A key that the probe writes.
+struct Probed {
+    key: String,
+    /// Its hash tag in a cluster.
+    tag: String,
+}
+
+impl Probed {
+    fn alone() -> Self {
+        Self {
+            key: PROBED.to_owned(),
+            tag: String::new(),
+        }
+    }
+
+    fn with_tag(tag: String) -> Self {
+        Self {
+            key: format!("{PROBED}:{{{tag}}}"),
+            tag,
+        }
+    }
 }
 
 struct Breaker {
     source: Source,
     /// The keys that the probe writes: one for each group of slots, or a single one.
-    probed: Vec<String>,
+    probed: Vec<Probed>,
     /// The connection, while the breaker is closed.
     connection: ArcSwapOption<Connection>,
     /// Calls in a row that have failed, by group of slots.
@@ -114,10 +138,9 @@ impl Link {
     pub(crate) async fn open(place: &Place) -> Result<Self, AddressError> {
         let source = Source::new(place)?;
         let probed = if source.is_cluster() {
-            let key = |tag: &String| format!("{PROBED}:{{{tag}}}");
-            tags().iter().map(key).collect()
+            tags().into_iter().map(Probed::with_tag).collect()
         } else {
-            vec![PROBED.to_owned()]
+            vec![Probed::alone()]
         };
         let breaker = Arc::new(Breaker {
             source,
@@ -129,7 +152,7 @@ impl Link {
             warn(&error);
         }
         let mut probe = JoinSet::new();
-        probe.spawn(close_for_ever(Arc::clone(&breaker)));
+        probe.spawn(probe_for_ever(Arc::clone(&breaker)));
         Ok(Self {
             patience: PATIENCE,
             breaker,
@@ -205,18 +228,28 @@ impl Breaker {
         }
     }
 
+    /// Writes on the connection of a closed breaker, and opens it if that fails several times in a
+    /// row.
+    async fn check(&self, connection: &Arc<Connection>) {
+        let writes = self.probed.iter().map(|Probed { key, tag }| async move {
+            let failures = self.failures_of(tag);
+            match timeout(CONNECT, write(connection, key)).await {
+                Ok(Ok(())) => failures.store(0, Ordering::Relaxed),
+                Ok(Err(error)) => self.note(connection, failures, &CallError::Redis(error)),
+                Err(_elapsed) => self.note(connection, failures, &CallError::Slow(CONNECT)),
+            }
+        });
+        join_all(writes).await;
+    }
+
     /// Connects and writes.
     async fn try_close(&self) -> Result<(), CallError> {
         let connect = async {
             let connection = self.source.connect().await?;
-            let writes = self.probed.iter().map(|key| {
-                let mut connection = connection.clone();
-                async move {
-                    let mut write = redis::cmd("SET");
-                    write.arg(key).arg(1).arg("EX").arg(1);
-                    write.query_async::<()>(&mut connection).await
-                }
-            });
+            let writes = self
+                .probed
+                .iter()
+                .map(|probed| write(&connection, &probed.key));
             try_join_all(writes).await?;
             Ok::<_, RedisError>(connection)
         };
@@ -240,15 +273,26 @@ impl Subscribers {
     }
 }
 
-/// Closes the breaker whenever it is open and Redis can be reached.
-async fn close_for_ever(breaker: Arc<Breaker>) {
+/// Writes a key of the probe.
+async fn write(connection: &Connection, key: &str) -> RedisResult<()> {
+    let mut write = redis::cmd("SET");
+    write.arg(key).arg(1).arg("EX").arg(1);
+    write.query_async(&mut connection.clone()).await
+}
+
+/// Closes the breaker whenever it is open and Redis can be reached, and opens it if Redis does not
+/// answer although nobody calls.
+async fn probe_for_ever(breaker: Arc<Breaker>) {
     let mut ticks = interval(PROBE);
     ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
     loop {
         ticks.tick().await;
-        let is_open = breaker.connection.load().is_none();
-        if is_open && breaker.try_close().await.is_ok() {
-            tracing::info!("Redis can be reached again");
+        match breaker.connection.load_full() {
+            Some(connection) => breaker.check(&connection).await,
+            None if breaker.try_close().await.is_ok() => {
+                tracing::info!("Redis can be reached again");
+            }
+            None => {}
         }
     }
 }

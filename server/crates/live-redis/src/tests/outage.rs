@@ -43,6 +43,17 @@ async fn nobody_waits_for_a_redis_that_is_silent_and_it_is_used_again_afterwards
 }
 
 #[tokio::test]
+async fn a_redis_that_falls_silent_is_noticed_where_nobody_plays() {
+    let redis = TestRedis::start();
+    let node = LiveRedis::open(&redis.url()).await.unwrap();
+    until("the breaker to close", async || node.is_reachable()).await;
+    redis.pause();
+    until("the breaker to open", async || !node.is_reachable()).await;
+    redis.resume();
+    until("the breaker to close", async || node.is_reachable()).await;
+}
+
+#[tokio::test]
 async fn nobody_waits_for_a_redis_that_was_killed_and_its_successor_is_used() {
     let redis = TestRedis::start();
     let node = LiveRedis::open(&redis.url()).await.unwrap();
