@@ -70,6 +70,8 @@ impl Node {
         let operations = SocketAddr::from((Ipv4Addr::LOCALHOST, crate::free_port()?));
         let data = shared.folder.join(&name);
         make_folder(&data, User::Same)?;
+        // The demo game's backends write to one file, so that its scores are the same on all nodes.
+        let demo = shared.folder.join("demo");
         let mut relays = Vec::new();
         let mut ports = shared.postgres.ports();
         if shared.relayed {
@@ -85,6 +87,7 @@ impl Node {
             ("PLATFORM_LISTEN", address.to_string()),
             ("PLATFORM_OPERATIONS_LISTEN", operations.to_string()),
             ("PLATFORM_DATA", data.display().to_string()),
+            ("PLATFORM_DEMO_FOLDER", demo.display().to_string()),
             ("PLATFORM_DATABASE_URL", database("platform")),
             ("PLATFORM_LOGS_DATABASE_URL", database("logs")),
             ("PLATFORM_REDIS_URL", shared.redis_url.clone()),

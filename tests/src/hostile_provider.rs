@@ -68,6 +68,8 @@ impl HostileProvider {
         let client = Client::builder()
             .no_proxy()
             .timeout(poll::BOUND)
+            // Node closes a connection that was idle for five seconds, perhaps just when it is used.
+            .pool_max_idle_per_host(0)
             .build()
             .expect("a client can be made");
         let made = post(&client, &format!("{}/providers", process.origin), &options).await;

@@ -142,7 +142,7 @@ async fn start_backends(
     stopping: &watch::Receiver<bool>,
 ) -> Result<(), DemoError> {
     let auth_url = &platform.auth_url;
-    let directory = platform.config.data.join("demo");
+    let directory = platform.config.demo_path();
     // Only the owner may read it, as with the platform's own store. The backend would create its
     // files readable for everybody.
     store::make_private_directory(&directory)?;

@@ -252,6 +252,7 @@ fn apply(config: &mut Config, setting: &Setting, text: &str) -> Result<(), Strin
         Key::RedisUrl => config.redis = Some(parse::redis(text)?),
         Key::FilesUrl => apply_files(config, text)?,
         Key::FileDiskCacheMib => config.file_disk_cache_mib = parse::number(text, DISK_CACHE)?,
+        Key::DemoFolder => config.demo_folder = Some(text.into()),
         Key::FileCacheMib => config.file_cache_mib = parse::number(text, 0..=1_048_576)?,
         Key::TrustedProxies => config.trusted_proxies = parse::list(text, parse::network)?,
         Key::ForwardedHost => config.forwarded_host = parse::boolean(text)?,

@@ -140,6 +140,8 @@ pub struct Config {
     pub files: Option<PathBuf>,
     /// The bucket of deployed files, instead of a directory.
     pub s3: Option<S3Settings>,
+    /// The directory of the demo game's scores; the default is inside `data`.
+    pub demo_folder: Option<PathBuf>,
     /// The maximum size of the cache of a bucket's files on the disk, in MiB.
     pub file_disk_cache_mib: u64,
     /// The maximum size of the cache of deployed files, in MiB.
@@ -227,6 +229,7 @@ impl Default for Config {
             files: None,
             s3: None,
             file_disk_cache_mib: 4_096,
+            demo_folder: None,
             file_cache_mib: 64,
             trusted_proxies: Vec::new(),
             forwarded_host: false,
@@ -286,6 +289,14 @@ impl Config {
         self.files
             .clone()
             .unwrap_or_else(|| self.data.join("files"))
+    }
+
+    /// Returns the directory of the demo game's scores.
+    #[must_use]
+    pub fn demo_path(&self) -> PathBuf {
+        self.demo_folder
+            .clone()
+            .unwrap_or_else(|| self.data.join("demo"))
     }
 
     /// Returns the folders that the server writes to.

@@ -33,6 +33,8 @@ pub enum Key {
     RedisUrl,
     /// `files_url`
     FilesUrl,
+    /// `demo_folder`
+    DemoFolder,
     /// `file_cache_mib`
     FileCacheMib,
     /// `file_disk_cache_mib`
@@ -134,7 +136,7 @@ const fn setting(
 }
 
 /// Every setting, in the order of the documentation.
-pub const SETTINGS: [Setting; 40] = [
+pub const SETTINGS: [Setting; 41] = [
     setting(
         Key::Origin,
         "origin",
@@ -188,6 +190,12 @@ pub const SETTINGS: [Setting; 40] = [
         "files_url",
         "file://$PLATFORM_DATA/files",
         "where deployed files are: `file://<path>`, or `s3://<bucket>/<prefix>` in a program with the feature `cluster`, which releases have; the variables `AWS_ENDPOINT_URL`, `AWS_REGION`, `AWS_ACCESS_KEY_ID` and `AWS_SECRET_ACCESS_KEY` say how to reach it",
+    ),
+    setting(
+        Key::DemoFolder,
+        "demo_folder",
+        "$PLATFORM_DATA/demo",
+        "directory of the demo game's scores; several nodes on one machine can share it",
     ),
     setting(
         Key::FileCacheMib,

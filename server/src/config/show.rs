@@ -43,7 +43,7 @@ pub fn settings_in_force(config: &Config) -> String {
 }
 
 /// Settings that every node may have for itself: of its machine, and of what it logs.
-const OF_A_NODE: [Key; 13] = [
+const OF_A_NODE: [Key; 14] = [
     Key::Listen,
     Key::OperationsListen,
     Key::ShutdownDelaySeconds,
@@ -51,6 +51,7 @@ const OF_A_NODE: [Key; 13] = [
     Key::DatabaseUrl,
     Key::LogsDatabaseUrl,
     Key::FilesUrl,
+    Key::DemoFolder,
     Key::FileCacheMib,
     Key::FileDiskCacheMib,
     Key::DiskFloorMib,
@@ -125,6 +126,7 @@ fn value_of(config: &Config, key: Key) -> Option<String> {
             quoted(&format!("s3://{}/{}", settings.bucket, settings.prefix))
         }
         Key::FilesUrl => quoted(&format!("file://{}", config.files_path().display())),
+        Key::DemoFolder => quoted(&config.demo_path().display().to_string()),
         Key::FileCacheMib => config.file_cache_mib.to_string(),
         Key::FileDiskCacheMib => config.file_disk_cache_mib.to_string(),
         Key::TrustedProxies => quoted_list(&config.trusted_proxies),

@@ -5,8 +5,9 @@ use std::collections::BTreeSet;
 use platform_protocol::paths;
 use platform_tests::nodes;
 use platform_tests::owner::Owner;
+use platform_tests::visitor::Visitor;
 use reqwest::Method;
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use super::{rounds, sign_in_across};
 
@@ -37,6 +38,22 @@ async fn every_node_has_the_same_keys_games_and_players() {
     }
     assert_eq!(key_sets.len(), 1, "{key_sets:?}");
     assert_eq!(pages.len(), 1);
+
+    let directs = nodes::direct_visitors(&cluster);
+    let score = |node: &Visitor, method, score: Value| {
+        let request = node.request(method, "demo", "/api/score");
+        request.bearer_auth(&guest.token).json(&score).send()
+    };
+    for (number, direct) in directs.iter().enumerate() {
+        let best = 10 + number;
+        let told = score(direct, Method::POST, json!({"score": best})).await;
+        assert_eq!(told.unwrap().status(), 200);
+        for other in &directs {
+            let shown = score(other, Method::GET, Value::Null).await.unwrap();
+            let shown: Value = shown.json().await.unwrap();
+            assert_eq!(shown["best"], best, "{shown}");
+        }
+    }
 }
 
 #[tokio::test(flavor = "multi_thread")]

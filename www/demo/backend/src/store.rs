@@ -54,7 +54,8 @@ impl ScoreStore {
     pub(crate) fn open(path: &Path) -> Result<Self, rusqlite::Error> {
         let connection = Connection::open(path)?;
         connection.busy_timeout(Duration::from_secs(5))?;
-        connection.pragma_update(None, "journal_mode", "wal")?;
+        // The journal stays the usual one, since another process may open the file at the same
+        // time, and changing the journal does not wait for others.
         // When a call has returned, its score survives a power failure.
         connection.pragma_update(None, "synchronous", "full")?;
         connection.execute_batch(SCHEMA)?;
