@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
+use platform_protocol::deploy_token::{DEFAULT_DAYS, MAX_DAYS, Scope};
 use platform_protocol::names::Environment;
 
 pub(crate) use self::dev::DevOptions;
@@ -98,6 +99,20 @@ Anybody who has the token can create and change your games for 5 minutes, or
 until you sign out. It is not a player's token; use `platform test-token` for
 that.")]
     Token,
+    /// Deploy tokens, with which a pipeline deploys a project
+    #[command(after_help = "\
+Examples:
+  platform tokens create 'GitHub Actions' --scope deploy-dev --scope deploy-prod
+  platform tokens list
+  platform tokens revoke 'GitHub Actions'
+
+A pipeline sets PLATFORM_TOKEN to the token and PLATFORM_ORIGIN to the platform. It
+then needs no sign-in, and no file is read or written for one.")]
+    Tokens {
+        /// What to do with them.
+        #[command(subcommand)]
+        command: TokensCommand,
+    },
     /// Make a new game from the template
     #[command(after_help = "\
 Examples:
@@ -152,7 +167,7 @@ platform.toml and node_modules at the top of the folder.")]
         #[arg(long = "env", value_name = "ENV", default_value = "dev")]
         environment: EnvironmentName,
         /// Print JSON: deployments, each of id, short_id, created_at, files, bytes, current,
-        /// deployed_by, client, network, message, revision
+        /// deployed_by, client, network, message, revision, deploy_token
         #[arg(long)]
         json: bool,
     },
@@ -269,6 +284,9 @@ impl Command {
             | Self::Frames {
                 command: FramesCommand::Show { json, .. },
             }
+            | Self::Tokens {
+                command: TokensCommand::Create { json, .. } | TokensCommand::List { json },
+            }
             | Self::Projects {
                 command: ProjectsCommand::Create { json, .. } | ProjectsCommand::List { json },
             } => *json,
@@ -375,6 +393,68 @@ The platform's own pages always may, for the preview.",
         #[arg(long)]
         json: bool,
     },
+}
+
+/// What to do with deploy tokens.
+#[derive(Debug, Subcommand)]
+pub(crate) enum TokensCommand {
+    /// Create a deploy token and print it, for the only time
+    #[command(after_help = "\
+Examples:
+  platform tokens create 'GitHub Actions' --scope deploy-dev
+  platform tokens create ci --scope deploy-prod --days 30 | gh secret set PLATFORM_TOKEN
+
+Only the project's owner can create tokens. A project can have 20 that are valid.
+The platform keeps a hash of the token, so it cannot show it again.")]
+    Create {
+        /// A name that says what it is for
+        name: String,
+        /// What it allows on this project; may be repeated
+        #[arg(long = "scope", value_name = "SCOPE", required = true)]
+        scopes: Vec<ScopeName>,
+        /// For how many days it is valid
+        #[arg(long, value_name = "DAYS", default_value_t = DEFAULT_DAYS,
+              value_parser = clap::value_parser!(u16).range(1..=i64::from(MAX_DAYS)))]
+        days: u16,
+        /// Print JSON: secret, id, name, scopes, created_at, expires_at, expired, used_on
+        #[arg(long)]
+        json: bool,
+    },
+    /// List the deploy tokens, without their texts
+    List {
+        /// Print JSON
+        #[arg(long)]
+        json: bool,
+    },
+    /// Revoke a deploy token: the next request with it is refused
+    #[command(after_help = "Example:\n  platform tokens revoke 'GitHub Actions'")]
+    Revoke {
+        /// Its name, or its id
+        #[arg(value_name = "NAME")]
+        token: String,
+    },
+}
+
+/// A scope of a deploy token, as it is typed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum ScopeName {
+    /// Deploying to the dev environment
+    DeployDev,
+    /// Deploying to the production environment
+    DeployProd,
+    /// Reading logs and errors
+    Logs,
+}
+
+impl ScopeName {
+    /// The name in the project API.
+    pub(crate) const fn as_str(self) -> &'static str {
+        match self {
+            Self::DeployDev => Scope::DeployDev.as_str(),
+            Self::DeployProd => Scope::DeployProd.as_str(),
+            Self::Logs => Scope::Logs.as_str(),
+        }
+    }
 }
 
 /// What to do with projects.

@@ -2,6 +2,7 @@
 
 use std::fmt;
 
+use platform_protocol::deploy_token;
 use serde::{Deserialize, Serialize};
 
 /// A token or code that gives its holder access.
@@ -18,6 +19,11 @@ impl Secret {
     /// The token itself, to send it, or to print it on request.
     pub(crate) fn expose(&self) -> &str {
         &self.0
+    }
+
+    /// Whether it is a deploy token, which belongs to a project and not to an account.
+    pub(crate) fn is_deploy_token(&self) -> bool {
+        self.0.starts_with(deploy_token::PREFIX)
     }
 }
 

@@ -5,6 +5,7 @@ use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use http::{Request, StatusCode, header, request};
 use platform_protocol::claims::SCOPE_ADMINISTRATION;
+use platform_protocol::deploy_token::is_well_formed;
 use serde::Deserialize;
 
 use crate::client::answer::Answer;
@@ -16,7 +17,7 @@ use crate::failure::Failure;
 use crate::origin::PlatformOrigin;
 use crate::secret::Secret;
 use crate::settings::Settings;
-use crate::terminal;
+use crate::terminal::{self, plain};
 
 /// The failure if there never was a sign-in.
 fn sign_in_first(origin: &PlatformOrigin) -> Failure {
@@ -93,6 +94,14 @@ impl Session {
         credentials: Credentials,
     ) -> Result<Self, Failure> {
         let given = settings.token.clone();
+        if let Some(token) = &given
+            && token.is_deploy_token()
+            && !is_well_formed(token.expose())
+        {
+            return Err(Failure::usage(
+                "PLATFORM_TOKEN is not a complete deploy token: copy it again.",
+            ));
+        }
         let auth_url = settings.origin.auth_url();
         // A platform.toml from a stranger's game may name any origin.
         if let Some(bearer) = given.as_ref().and_then(Bearer::of)
@@ -120,6 +129,12 @@ impl Session {
     /// Whether the token comes from the environment.
     pub(crate) const fn is_given(&self) -> bool {
         self.given.is_some()
+    }
+
+    /// Whether the token from the environment is a deploy token, which may only make the calls that
+    /// its scopes name.
+    pub(crate) fn is_deploy_token(&self) -> bool {
+        self.given.as_ref().is_some_and(Secret::is_deploy_token)
     }
 
     /// The account's name as far as it is known without the platform: the sign-in may have ended
@@ -222,10 +237,16 @@ impl Session {
         }
         let problem = answer.problem();
         let origin = self.http.origin();
-        let sentence = format!(
-            "{origin} refused PLATFORM_TOKEN: set one that is valid there, or unset it and run {}.",
-            origin.login_command()
-        );
+        let why = problem.as_ref().filter(|_| self.is_deploy_token());
+        let why = why.and_then(|problem| problem.get("detail")?.as_str());
+        let sentence = match why {
+            Some(why) => format!("{origin} refused PLATFORM_TOKEN: {}", plain(why)),
+            None => format!(
+                "{origin} refused PLATFORM_TOKEN: set one that is valid there, or unset it and run \
+                 {}.",
+                origin.login_command()
+            ),
+        };
         let failure = Failure::not_signed_in(origin, sentence);
         let failure = failure.with_request_id(answer.request_id());
         // A program gets the platform's problem; the sentence is for people.
@@ -263,7 +284,7 @@ impl Session {
         }
         terminal::note(format_args!(
             "Acting as an administrator: {slug} belongs to {}.",
-            terminal::plain(&owner)
+            plain(&owner)
         ));
         Ok(())
     }

@@ -54,6 +54,18 @@ impl Settings {
             ("PLATFORM_ORIGIN", environment.origin.as_deref()),
             ("origin in platform.toml", manifest.origin.as_deref()),
         ]);
+        let token = environment.token.clone();
+        // A platform.toml from a stranger's game may name any origin, and the token works for
+        // whoever has it.
+        if token.as_ref().is_some_and(Secret::is_deploy_token)
+            && options.origin.is_none()
+            && environment.origin.is_none()
+        {
+            return Err(Failure::usage(
+                "PLATFORM_TOKEN is a deploy token, which is only sent to a platform that --origin \
+                 or PLATFORM_ORIGIN names: set one of them.",
+            ));
+        }
         let remembered = match named {
             Some(_) => None,
             None => last_origin(environment),
@@ -75,7 +87,7 @@ impl Settings {
         }
         Ok(Self {
             origin,
-            token: environment.token.clone(),
+            token,
             timeout: options.timeout(),
             as_administrator: options.as_administrator,
             project: project.map(|(_, slug)| slug.to_owned()),

@@ -8,6 +8,7 @@
 //! |---|---|
 //! | [`claims`] | what a game token says |
 //! | [`token`] | the responses of the token endpoints |
+//! | [`deploy_token`] | what a deploy token allows, and its limits |
 //! | [`heartbeat`] | how a page reports that its player is playing |
 //! | [`log`] | frontend log records |
 //! | [`problem`] | Problem Details and the slugs that name them |
@@ -17,6 +18,7 @@
 //! | [`limits`] | every number that more than one crate needs |
 
 pub mod claims;
+pub mod deploy_token;
 pub mod heartbeat;
 pub mod invisible;
 pub mod limits;

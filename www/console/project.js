@@ -1,6 +1,7 @@
 // `/projects/<slug>`: the players, errors, log, settings and deployments of a project, for one of
 // its environments at a time.
 
+import { DeployTokens } from "./deploy_tokens.js";
 import { askRollback, deployment, nameOf } from "./deployments.js";
 import { byId, make, moment, pageData, playersNow, size, sum, userText } from "./dom.js";
 import { close, enter, isFinal } from "./gate.js";
@@ -332,6 +333,7 @@ enter(async (session, player) => {
   // A chart is drawn for its width, and a hidden element has none.
   byId("gate").hidden = true;
   byId("inside").hidden = false;
+  new DeployTokens(session, slug, project.owner === player.sub).show();
   const page = new Page(session, player);
   await page.open(environment, project.environments[environment]);
   page.watch();

@@ -75,9 +75,12 @@ pub(super) async fn run(context: &Context<'_>, wanted: &Wanted<'_>) -> Result<()
     for Warned { code, message } in &before {
         terminal::warn(format_args!("{} ({code})", plain(message)));
     }
-    // A caller who may not deploy there gets the refusal before any progress is shown.
+    // A caller who may not deploy there gets the refusal before any progress is shown. A deploy
+    // token only allows the upload itself, and is refused before the platform reads it.
     let path = path(slug, wanted.environment);
-    session.get(&path).await?;
+    if !session.is_deploy_token() {
+        session.get(&path).await?;
+    }
     let game = settings.origin.game_url(slug, wanted.environment);
     let content = format!(
         "{} ({}) of {}",

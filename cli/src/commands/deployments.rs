@@ -43,6 +43,8 @@ pub(super) struct Deployment {
     network: Option<String>,
     message: Option<String>,
     revision: Option<String>,
+    /// The name of the deploy token that it was sent with. An older platform does not send it.
+    deploy_token: Option<String>,
 }
 
 /// Who made a deployment.
@@ -114,7 +116,13 @@ impl Deployment {
             .deployed_by
             .as_ref()
             .map_or("-", |by| by.username.as_deref().unwrap_or(&by.sub));
-        let from = [self.client.as_deref(), self.network.as_deref()];
+        let token = self.deploy_token.as_ref();
+        let token = token.map(|name| format!("deploy token {name}"));
+        let from = [
+            token.as_deref(),
+            self.client.as_deref(),
+            self.network.as_deref(),
+        ];
         let from: Vec<String> = from.into_iter().flatten().map(plain).collect();
         if from.is_empty() {
             plain(who)

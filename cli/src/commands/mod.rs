@@ -16,6 +16,7 @@ mod rollback;
 mod runtime;
 mod test_token;
 mod token;
+mod tokens;
 mod whoami;
 
 use std::path::Path;
@@ -80,6 +81,7 @@ pub(crate) async fn run(
         Command::Logout => logout::run(&context).await,
         Command::Whoami { json } => whoami::run(&context, json).await,
         Command::Token => token::run(&context).await,
+        Command::Tokens { command } => tokens::run(&context, command).await,
         Command::Init { directory, force } => init::run(&context, &directory, force),
         Command::Projects { command } => projects::run(&context, command).await,
         Command::Deploy {

@@ -17,3 +17,4 @@ mod rolling_back;
 mod signing_in;
 mod support;
 mod taking_down;
+mod tokens;

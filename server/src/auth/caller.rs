@@ -11,6 +11,7 @@ use platform_protocol::problem::ProblemCode;
 use uuid::Uuid;
 
 use crate::auth::AuthState;
+use crate::auth::deploy_token_caller::{DeployTokenCaller, has_token, not_for_tokens};
 use crate::auth::game_tokens::ConsoleRights;
 use crate::auth::refusal_log;
 use crate::clock::Millis;
@@ -57,6 +58,11 @@ where
     async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, ApiError> {
         let Ok(context) = Context::from_request_parts(parts, state).await;
         let state = &*Arc::<AuthState>::from_ref(state);
+        if has_token(&parts.headers) {
+            // Invalid tokens get the same response everywhere.
+            DeployTokenCaller::of(state, &parts.headers, context.source()).await?;
+            return Err(not_for_tokens());
+        }
         let token = state.tokens.of(&parts.headers, CONSOLE_AUDIENCE);
         let token =
             token.ok_or_else(|| not_signed_in(ProblemCode::NotSignedIn.default_detail()))?;
@@ -107,7 +113,7 @@ where
 }
 
 /// RFC 6750 §3: includes how to authenticate.
-fn not_signed_in(sentence: &'static str) -> ApiError {
+pub(super) fn not_signed_in(sentence: impl Into<Cow<'static, str>>) -> ApiError {
     ApiError::new(ProblemCode::NotSignedIn)
         .with_detail(sentence)
         .with_header(header::WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"))
@@ -253,11 +259,7 @@ impl ApiCaller {
         slug: &str,
     ) -> Result<Project, ApiError> {
         let project = self.project(state, slug).await?;
-        let standing = state.platform.store.find_standing(slug).await?;
-        if standing.is_some_and(|standing| standing.deleted.is_some()) {
-            return Err(ApiError::new(ProblemCode::ProjectDisabled)
-                .with_detail("This project is deleted. Restore it first."));
-        }
+        check_not_deleted(state, slug).await?;
         Ok(project)
     }
 
@@ -272,4 +274,17 @@ impl ApiCaller {
         };
         By::request(actor, self.source.clone())
     }
+}
+
+/// Checks that a project is not deleted.
+///
+/// # Errors
+/// `project-disabled`
+pub(super) async fn check_not_deleted(state: &AuthState, slug: &str) -> Result<(), ApiError> {
+    let standing = state.platform.store.find_standing(slug).await?;
+    if standing.is_some_and(|standing| standing.deleted.is_some()) {
+        return Err(ApiError::new(ProblemCode::ProjectDisabled)
+            .with_detail("This project is deleted. Restore it first."));
+    }
+    Ok(())
 }

@@ -4,6 +4,7 @@
 //! |---|---|
 //! | [`handlers`] | the endpoints, one per file |
 //! | [`caller`] | the caller of the project API, and their rights |
+//! | [`project_caller`], [`scoped_caller`], [`deploy_token_caller`] | callers of a project's endpoints, also with a deploy token |
 //! | [`keys`], [`game_tokens`] | the signing keys; verification of tokens |
 //! | [`oidc`] | signing in with OpenID providers |
 //! | [`demo_provider`] | a provider for a platform on a developer's machine |
@@ -15,6 +16,7 @@
 
 pub mod caller;
 pub mod demo_provider;
+pub mod deploy_token_caller;
 pub mod devices;
 pub mod ended_sessions;
 pub mod game_tokens;
@@ -25,6 +27,7 @@ pub mod oidc;
 pub mod project_caller;
 pub mod redirect;
 pub mod refusal_log;
+pub mod scoped_caller;
 pub mod sessions;
 mod state;
 pub mod suspensions;

@@ -171,12 +171,13 @@ where
 }
 
 /// Returns the slug in the path; a path that cannot be decoded names no project.
-async fn slug<S: Send + Sync>(parts: &mut Parts, state: &S) -> String {
+pub(super) async fn slug<S: Send + Sync>(parts: &mut Parts, state: &S) -> String {
     let path = Path::<ProjectPath>::from_request_parts(parts, state).await;
     path.map(|Path(path)| path.slug).unwrap_or_default()
 }
 
-async fn environment<S>(parts: &mut Parts, state: &S) -> Result<Environment, ApiError>
+/// Returns the environment in the path.
+pub(super) async fn environment<S>(parts: &mut Parts, state: &S) -> Result<Environment, ApiError>
 where
     S: Send + Sync,
 {

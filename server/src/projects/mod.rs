@@ -24,8 +24,8 @@ use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
 use self::handlers::{
-    backend, create_project, deployed_file, deployment, environment, frames, isolation,
-    list_projects, project, rollback, takedown, test_token,
+    backend, create_project, deploy_tokens, deployed_file, deployment, environment, frames,
+    isolation, list_projects, project, rollback, takedown, test_token,
 };
 pub use self::state::ProjectsState;
 use crate::auth::AuthState;
@@ -44,6 +44,8 @@ where
         .routes(routes!(takedown::enable))
         .routes(routes!(takedown::restore))
         .routes(routes!(test_token::handle))
+        .routes(routes!(deploy_tokens::list, deploy_tokens::create))
+        .routes(routes!(deploy_tokens::revoke))
         .routes(routes!(environment::handle))
         .routes(routes!(rollback::handle))
         .routes(routes!(deployed_file::handle))

@@ -10,9 +10,9 @@ use serde_json::{Value, json};
 use crate::caller::{Caller, archive};
 use crate::support::{NOW, TestApp, read, send};
 
-/// The callers, in the order of the table's columns. The last seven use an administrator's tokens,
-/// or tokens derived from one.
-const CALLERS: [&str; 12] = [
+/// The callers, in the order of the table's columns. Those from the suspended administrator on use
+/// an administrator's tokens, or tokens derived from one; the last use deploy tokens of the owner.
+const CALLERS: [&str; 17] = [
     "anonymous",
     "guest",
     "other player",
@@ -25,10 +25,15 @@ const CALLERS: [&str; 12] = [
     "admin who signed in long ago",
     "admin's device",
     "admin who signed out",
+    "deploy token for dev",
+    "deploy token for prod",
+    "deploy token for logs",
+    "revoked deploy token",
+    "deploy token of another project",
 ];
 
 /// The result for each caller: success, or this problem.
-type Row = [Option<&'static str>; 12];
+type Row = [Option<&'static str>; 17];
 
 const NO_TOKEN: Option<&str> = Some("not-signed-in");
 const NO: Option<&str> = Some("not-allowed");
@@ -37,19 +42,29 @@ const SUSPENDED: Option<&str> = Some("account-suspended");
 const STEP_UP: Option<&str> = Some("step-up-required");
 
 /// Everybody may call it, with any token.
-const EVERYBODY: Row = [None; 12];
+const EVERYBODY: Row = [None; 17];
 /// Everybody with a console token.
 const ANYONE: Row = with_token([None, None, None, None]);
 /// Everybody with an account.
 const ACCOUNTS: Row = with_token([NO, None, None, None]);
 /// The project's owner and administrators.
 const OWNER: Row = guarded([NO, NO, None, None]);
+/// The same, and deploy tokens with the scope `deploy-dev`.
+const DEPLOY_DEV: Row = scoped(OWNER, 12, None);
+/// The same, and deploy tokens with the scope `deploy-prod`.
+const DEPLOY_PROD: Row = scoped(OWNER, 13, None);
+/// The same, and deploy tokens with the scope `logs`.
+const LOGS: Row = scoped(OWNER, 14, None);
+/// The project's owner alone, for as long as the result lasts.
+const OWNER_ALONE: Row = guarded([NO, NO, None, NO]);
 /// Administrators.
 const ADMIN: Row = guarded([NO, NO, NO, None]);
 /// The resource does not exist, for everybody who may ask.
 const NOTHING: Row = with_token([MISSING; 4]);
 /// The project has no such resource, which only those learn who may see the project.
 const NOT_THERE: Row = guarded([NO, NO, MISSING, MISSING]);
+/// The same, where deploy tokens with the scope `logs` may ask as well.
+const NO_LOG: Row = scoped(NOT_THERE, 14, MISSING);
 /// The player does not exist, which only administrators learn.
 const NOBODY: Row = guarded([NO, NO, NO, MISSING]);
 
@@ -57,8 +72,14 @@ const NOBODY: Row = guarded([NO, NO, NO, MISSING]);
 const fn with_token([guest, other, owner, admin]: [Option<&'static str>; 4]) -> Row {
     [
         NO_TOKEN, guest, other, owner, admin, SUSPENDED, NO_TOKEN, NO_TOKEN, NO_TOKEN, admin,
-        admin, NO_TOKEN,
+        admin, NO_TOKEN, NO, NO, NO, NO_TOKEN, NO,
     ]
+}
+
+/// The same, with this result for the deploy token in the column `column`.
+const fn scoped(mut row: Row, column: usize, result: Option<&'static str>) -> Row {
+    row[column] = result;
+    row
 }
 
 /// The same for calls in which an administrator may do more than others: without a recent sign-in
@@ -90,12 +111,15 @@ macro_rules! project {
     };
 }
 
+const NO_SUCH_TOKEN: &str = project!("/tokens/{token}");
+
 /// Returns every call except those of administration.
 fn of_projects(deployment: &str) -> Vec<Call> {
     let (get, post) = (Method::GET, Method::POST);
     let none = || Body::Nothing;
     let create = json(json!({ "slug": "of-{caller}" }));
     let test_user = json(json!({ "number": 1 }));
+    let new_token = json(json!({ "name": "of-{caller}", "scopes": ["logs"] }));
     let mut calls = vec![
         (get.clone(), "/api/openapi.json", none(), EVERYBODY),
         (get.clone(), "/api/ranking", none(), EVERYBODY),
@@ -104,11 +128,14 @@ fn of_projects(deployment: &str) -> Vec<Call> {
         (get.clone(), project!(""), none(), OWNER),
         (get.clone(), "/api/projects/none", none(), NOTHING),
         (post.clone(), project!("/test-tokens"), test_user, OWNER),
-        (get.clone(), project!("/logs"), none(), OWNER),
-        (get.clone(), project!("/logs/stream"), none(), OWNER),
+        (get.clone(), project!("/logs"), none(), LOGS),
+        (get.clone(), project!("/logs/stream"), none(), LOGS),
         (get.clone(), project!("/players"), none(), OWNER),
         (get.clone(), project!("/players/chart"), none(), OWNER),
-        (get, project!("/errors"), none(), OWNER),
+        (get.clone(), project!("/errors"), none(), LOGS),
+        (get, project!("/tokens"), none(), OWNER),
+        (post.clone(), project!("/tokens"), new_token, OWNER_ALONE),
+        (Method::DELETE, NO_SUCH_TOKEN, none(), NOT_THERE),
     ];
     calls.extend(of_environments(deployment));
     calls.extend([
@@ -140,13 +167,19 @@ fn of_environments(deployment: &str) -> Vec<Call> {
     let none = || Body::Nothing;
     vec![
         (get.clone(), environment!(""), none(), OWNER),
-        (get.clone(), FILE, none(), OWNER),
-        (get, NO_FILE, none(), NOT_THERE),
+        (get.clone(), FILE, none(), LOGS),
+        (get, NO_FILE, none(), NO_LOG),
         (
             put.clone(),
             environment!("/deployment"),
             Body::Archive,
-            OWNER,
+            DEPLOY_DEV,
+        ),
+        (
+            put.clone(),
+            "/api/projects/{slug}/environments/prod/deployment",
+            Body::Archive,
+            DEPLOY_PROD,
         ),
         (post, environment!("/rollback"), rollback, OWNER),
         (put.clone(), environment!("/backend"), backend, OWNER),
@@ -216,8 +249,8 @@ fn ended(caller: &Caller<'_>) -> String {
 
 /// Returns the expected response to a successful call.
 fn done(method: &Method, path: &str) -> (StatusCode, &'static str) {
-    let makes =
-        (method == Method::POST && path == "/api/projects") || path.ends_with("/deployment");
+    let makes = (method == Method::POST && (path == "/api/projects" || path.ends_with("/tokens")))
+        || path.ends_with("/deployment");
     let status = if makes {
         StatusCode::CREATED
     } else {
@@ -287,6 +320,10 @@ async fn every_call_is_answered_by_who_makes_it() {
     Caller::of(&app, &browser).await.grant().await;
     let device = crate::device::signed_in(&app, &mut browser).await.token();
     let game = app.post_token().header("cookie", &admin.cookie);
+    let (id, revoked) = deploy_token(&owner, "game", "all").await;
+    let path = format!("/api/projects/game/tokens/{id}");
+    assert_eq!(send(owner.ask(Method::DELETE, &path)).await.status, 200);
+    owner.create("other-game").await;
     let tokens = [
         String::new(),
         guest.token.clone(),
@@ -300,6 +337,11 @@ async fn every_call_is_answered_by_who_makes_it() {
         long_ago.token.clone(),
         device,
         signed_out.token.clone(),
+        deploy_token(&owner, "game", "deploy-dev").await.1,
+        deploy_token(&owner, "game", "deploy-prod").await.1,
+        deploy_token(&owner, "game", "logs").await.1,
+        revoked,
+        deploy_token(&owner, "other-game", "deploy-dev").await.1,
     ];
     let mut calls = of_projects(deployed["id"].as_str().unwrap());
     calls.extend(of_administration(&owner));
@@ -312,6 +354,7 @@ async fn every_call_is_answered_by_who_makes_it() {
             .replace("{slug}", "game")
             .replace("{environment}", "dev")
             .replace("{deployment}", deployed["id"].as_str().unwrap())
+            .replace("{token}", "00000000-0000-7000-8000-000000000000")
             .replace("{player}", &target.sub.to_string());
         for ((caller, token), expected) in CALLERS.iter().zip(&tokens).zip(row) {
             let mut request = app.request(method.clone(), "", &path);
@@ -337,6 +380,21 @@ async fn every_call_is_answered_by_who_makes_it() {
     look_at_events(&app, [&target, &owner], &admin).await;
 }
 
+/// Creates a deploy token with this scope, or with all of them, and returns its id and its text.
+async fn deploy_token(owner: &Caller<'_>, slug: &str, scope: &str) -> (String, String) {
+    let scopes = match scope {
+        "all" => vec!["deploy-dev", "deploy-prod", "logs"],
+        scope => vec![scope],
+    };
+    let body = json!({ "name": scope, "scopes": scopes });
+    let path = format!("/api/projects/{slug}/tokens");
+    let answer = owner.post(&path, body).await;
+    assert_eq!(answer.status, 201);
+    let created: Value = answer.json();
+    let text = |member: &str| created[member].as_str().unwrap().to_owned();
+    (text("id"), text("secret"))
+}
+
 /// Checks the events that the administrator's calls added to the audit log.
 async fn look_at_events(app: &TestApp, [target, owner]: [&Caller<'_>; 2], admin: &Caller<'_>) {
     let events = app.events(AuditQuery::of(target.sub, 100)).await;
@@ -357,6 +415,7 @@ async fn look_at_events(app: &TestApp, [target, owner]: [&Caller<'_>; 2], admin:
     let changes = [
         AuditKind::SettingChanged,
         AuditKind::BackendChanged,
+        AuditKind::Deployed,
         AuditKind::Deployed,
         AuditKind::TestTokenGiven,
     ];

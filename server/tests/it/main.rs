@@ -20,6 +20,7 @@ mod build_page;
 mod caller;
 mod colour_contrast;
 mod connections;
+mod deploy_tokens;
 mod deploys;
 mod device;
 mod device_page;

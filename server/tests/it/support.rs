@@ -219,6 +219,12 @@ impl TestApp {
         self.database().execute_batch(statement).unwrap();
     }
 
+    /// Returns the first value that a query finds.
+    pub(crate) fn sql_text(&self, query: &str) -> String {
+        let read = |row: &rusqlite::Row<'_>| row.get(0);
+        self.database().query_row(query, [], read).unwrap()
+    }
+
     pub(crate) fn count_players(&self) -> i64 {
         self.database()
             .query_row("SELECT count(*) FROM players", [], |row| row.get(0))

@@ -32,6 +32,8 @@ pub struct By {
     pub actor: Actor,
     /// The origin; `None` if there was no request.
     pub source: Option<Source>,
+    /// The name of the deploy token with which it was done, as [`Actor::Own`].
+    pub deploy_token: Option<String>,
 }
 
 impl By {
@@ -41,6 +43,26 @@ impl By {
         Self {
             actor,
             source: Some(source),
+            deploy_token: None,
+        }
+    }
+
+    /// An act by a request with the deploy token of this name.
+    #[must_use]
+    pub const fn deploy_token(name: String, source: Source) -> Self {
+        Self {
+            actor: Actor::Own,
+            source: Some(source),
+            deploy_token: Some(name),
+        }
+    }
+
+    /// Returns the detail of an event, which names the deploy token, if there was one.
+    #[must_use]
+    pub fn detail(&self, detail: &str) -> String {
+        match &self.deploy_token {
+            Some(name) => format!("{detail} with the deploy token {name}"),
+            None => detail.to_owned(),
         }
     }
 }
@@ -51,6 +73,7 @@ impl From<Actor> for By {
         Self {
             actor,
             source: None,
+            deploy_token: None,
         }
     }
 }
@@ -124,6 +147,10 @@ pub enum AuditKind {
     /// An administrator got access to another player's project (`subject`), to change it or to play
     /// it as a test player; its owner is `player`.
     ProjectAdministered,
+    /// A deploy token of a project (`subject`) was created; `detail` is its name and its scopes.
+    DeployTokenCreated,
+    /// A deploy token of a project (`subject`) was revoked; `detail` is its name.
+    DeployTokenRevoked,
     /// A project (`subject`) of a player was disabled.
     ProjectDisabled,
     /// A project (`subject`) of a player was enabled again.
@@ -138,7 +165,7 @@ pub enum AuditKind {
 
 impl AuditKind {
     /// Every kind.
-    pub const ALL: [Self; 34] = [
+    pub const ALL: [Self; 36] = [
         Self::Linked,
         Self::Merged,
         Self::SignedIn,
@@ -168,6 +195,8 @@ impl AuditKind {
         Self::SettingChanged,
         Self::TestTokenGiven,
         Self::ProjectAdministered,
+        Self::DeployTokenCreated,
+        Self::DeployTokenRevoked,
         Self::ProjectDisabled,
         Self::ProjectEnabled,
         Self::ProjectDeleted,
@@ -218,6 +247,8 @@ impl AuditKind {
             Self::SettingChanged => "setting-changed",
             Self::TestTokenGiven => "test-token-given",
             Self::ProjectAdministered => "project-administered",
+            Self::DeployTokenCreated => "deploy-token-created",
+            Self::DeployTokenRevoked => "deploy-token-revoked",
             Self::ProjectDisabled => "project-disabled",
             Self::ProjectEnabled => "project-enabled",
             Self::ProjectDeleted => "project-deleted",

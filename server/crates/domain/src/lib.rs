@@ -12,6 +12,7 @@
 //! guest |
 //! | `cookie_secret` | the secrets in cookies |
 //! | [`device`], [`console_token`] | the command line's sign-in; tokens of the console and the command line |
+//! | [`deploy_token`] | the secrets with which programs deploy a project |
 //! | [`key`] | the life of a signing key |
 //! | [`node`] | servers that share a store, and what changes for them |
 //! | [`project`], [`room`], [`takedown`] | projects with their deployments, their storage, and
@@ -27,6 +28,7 @@ pub mod console_token;
 mod cookie_secret;
 pub mod counting;
 pub mod date;
+pub mod deploy_token;
 pub mod device;
 pub mod entropy;
 pub mod errors;

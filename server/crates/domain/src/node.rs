@@ -52,7 +52,7 @@ impl Topic {
             | AuditKind::ProjectDeleted
             | AuditKind::ProjectRestored
             | AuditKind::ProjectRemoved => subject.map(|slug| Self::Project(slug.to_owned())),
-            // Sessions, names, devices and administrators are read from the store whenever they
+            // Sessions, names, devices, deploy tokens and administrators are read from the store whenever they
             // are needed; the rest changes nothing.
             AuditKind::Linked
             | AuditKind::SignedIn
@@ -68,6 +68,8 @@ impl Topic {
             | AuditKind::AdministrationRefused
             | AuditKind::EventsLeftOut
             | AuditKind::TestTokenGiven
+            | AuditKind::DeployTokenCreated
+            | AuditKind::DeployTokenRevoked
             | AuditKind::ProjectAdministered => None,
         }
     }

@@ -40,6 +40,8 @@ pub struct Made {
     pub message: Option<String>,
     /// The revision of its sources, such as a commit of git.
     pub revision: Option<String>,
+    /// The name of the deploy token that it was sent with; `by` created that token.
+    pub deploy_token: Option<String>,
 }
 
 /// Parses a deployment's message: one line of visible text.

@@ -43,6 +43,7 @@ pub(crate) fn deployment(
             network: Some("192.0.2.1".into()),
             message: Some("Fix the rings".into()),
             revision: Some("3f2a9c1b".into()),
+            deploy_token: Some("GitHub Actions".into()),
         },
         inspection: Some(Inspection {
             title: Some("A \"game\"".into()),

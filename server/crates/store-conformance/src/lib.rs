@@ -10,7 +10,7 @@
 //! guest |
 //! | [`sign_ins`], [`merges`], [`suspensions`] | signing in to accounts, random histories of it,
 //! and suspended players |
-//! | [`devices`], [`keys`] | the command line's sign-in; signing keys |
+//! | [`devices`], [`deploy_tokens`], [`keys`] | the command line's sign-in; pipelines' secrets; signing keys |
 //! | [`projects`], [`deployments`], [`environments`], [`test_players`] | games, their files, settings and test players |
 //! | [`stored_files`] | files that several nodes share, and their removal |
 //! | [`room`], [`takedown`] | the storage of deployments; games that are taken down |
@@ -29,6 +29,7 @@
 pub mod administration;
 pub mod audit;
 pub mod counting;
+pub mod deploy_tokens;
 pub mod deployments;
 pub mod devices;
 pub mod durability;
@@ -87,6 +88,16 @@ macro_rules! suite {
                 who_signs_in_while_playing_counts_once
                 what_is_old_goes_in_batches_and_numbers_stay
                 counts_of_an_unknown_project_change_nothing
+            }
+            deploy_tokens {
+                a_deploy_token_comes_back_as_it_was_with_its_project
+                valid_deploy_tokens_have_names_of_their_own_and_are_few
+                a_revoked_deploy_token_is_found_as_revoked
+                the_last_use_of_a_deploy_token_only_ever_grows
+                deploy_tokens_end_with_their_projects_owner
+                the_newest_ended_deploy_tokens_are_kept
+                an_act_with_a_deploy_token_names_it
+                of_many_deploy_tokens_at_once_no_more_are_added_than_may_be
             }
             deployments {
                 a_deployment_comes_back_as_it_was
@@ -272,6 +283,9 @@ macro_rules! concurrent_suite {
             counting {
                 sketches_of_several_nodes_are_united
                 the_ranking_that_is_set_is_listed_by_every_node
+            }
+            deploy_tokens {
+                of_many_deploy_tokens_at_once_no_more_are_added_than_may_be
             }
             devices {
                 of_many_questions_at_once_one_device_comes_to_be

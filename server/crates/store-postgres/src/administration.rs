@@ -13,6 +13,7 @@ use uuid::Uuid;
 
 use super::audit::{self, Entry};
 use super::database::Value;
+use super::deploy_tokens;
 use super::error::Error;
 use super::players;
 use super::rows::{count, get};
@@ -258,6 +259,7 @@ async fn transfer_project(
             &[&slug, &to, &now],
         )
         .await?;
+    deploy_tokens::revoke_all(transaction, slug, now).await?;
     let mut event = Entry::of(AuditKind::ProjectTransferred, now)
         .player(to)
         .subject(slug)

@@ -227,7 +227,8 @@ pub(super) async fn add_of_project(
         }
         return Ok(());
     }
-    let mut event = Entry::of(kind, now).subject(slug).detail(detail).by(by);
+    let detail = by.detail(detail);
+    let mut event = Entry::of(kind, now).subject(slug).detail(&detail).by(by);
     event.player = owner;
     add(transaction, &event).await
 }

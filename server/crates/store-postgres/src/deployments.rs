@@ -55,7 +55,7 @@ impl DeploymentStore for PostgresStore {
             .main
             .rows(
                 "SELECT d.id, d.created_at, d.files, d.bytes, c.deployment IS NOT NULL,
-                     d.deployed_by, d.client, d.network, d.message, d.revision
+                     d.deployed_by, d.client, d.network, d.message, d.revision, d.deploy_token
                  FROM projects p
                  JOIN deployments d ON d.project = p.id AND d.environment = $2
                  LEFT JOIN current_deployments c
@@ -213,14 +213,14 @@ impl DeploymentStore for PostgresStore {
 /// two deployments.
 const WHOLE: &str =
     "SELECT p.slug, d.environment, d.created_at, d.deployed_by, d.client, d.network,
-        d.message, d.revision, d.id, f.paths, f.hashes, f.sizes, d.inspection
+        d.message, d.revision, d.deploy_token, d.id, f.paths, f.hashes, f.sizes, d.inspection
     FROM deployments d JOIN projects p ON p.id = d.project
     CROSS JOIN LATERAL (
         SELECT array_agg(path) AS paths, array_agg(sha256) AS hashes, array_agg(size) AS sizes
         FROM deployment_files WHERE deployment = d.id) AS f";
 
 fn deployment(row: &Row) -> Result<Deployment, Error> {
-    let id: Uuid = get(row, 8)?;
+    let id: Uuid = get(row, 9)?;
     Ok(Deployment {
         id,
         slug: get(row, 0)?,
@@ -228,15 +228,15 @@ fn deployment(row: &Row) -> Result<Deployment, Error> {
         files: files(row, id)?,
         created_at: get(row, 2)?,
         made: made(row, 3)?,
-        inspection: read_inspection(get(row, 12)?, &id)?,
+        inspection: read_inspection(get(row, 13)?, &id)?,
     })
 }
 
 fn files(row: &Row, id: Uuid) -> Result<BTreeMap<String, FileEntry>, Error> {
     // All three are null if there is no file.
-    let paths: Option<Vec<String>> = get(row, 9)?;
-    let hashes: Option<Vec<&[u8]>> = get(row, 10)?;
-    let sizes: Option<Vec<i64>> = get(row, 11)?;
+    let paths: Option<Vec<String>> = get(row, 10)?;
+    let hashes: Option<Vec<&[u8]>> = get(row, 11)?;
+    let sizes: Option<Vec<i64>> = get(row, 12)?;
     let mut files = BTreeMap::new();
     let hashes = hashes.unwrap_or_default();
     let entries = hashes.into_iter().zip(sizes.unwrap_or_default());
@@ -260,6 +260,7 @@ fn made(row: &Row, first: usize) -> Result<Made, Error> {
         network: get(row, first + 2)?,
         message: get(row, first + 3)?,
         revision: get(row, first + 4)?,
+        deploy_token: get(row, first + 5)?,
     })
 }
 
@@ -274,10 +275,11 @@ async fn add_deployment(
     transaction
         .execute(
             "INSERT INTO deployments (id, project, environment, created_at, files, bytes, position,
-                 deployed_by, client, network, message, revision, inspection)
+                 deployed_by, client, network, message, revision, inspection,
+                 deploy_token)
              VALUES ($1, $2, $3, $4, $5, $6,
                  (SELECT coalesce(max(position), 0) + 1 FROM deployments WHERE project = $2),
-                 $7, $8, $9, $10, $11, $12)",
+                 $7, $8, $9, $10, $11, $12, $13)",
             &[
                 &deployment.id,
                 &project,
@@ -291,6 +293,7 @@ async fn add_deployment(
                 &made.message,
                 &made.revision,
                 &deployment.inspection.as_ref().map(write_inspection),
+                &made.deploy_token,
             ],
         )
         .await?;

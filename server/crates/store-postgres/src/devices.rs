@@ -160,6 +160,7 @@ async fn refresh(
         let by = By {
             actor: Actor::Own,
             source: fresh.source.clone(),
+            deploy_token: None,
         };
         let kind = AuditKind::DeviceTokenReused;
         holder.end(transaction, kind, &by, now).await?;

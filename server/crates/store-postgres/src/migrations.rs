@@ -52,6 +52,10 @@ pub(super) const MAIN: Schema = Schema {
             "V5__shared_secrets",
             include_str!("../migrations/0005_shared_secrets.sql"),
         ),
+        (
+            "V6__deploy_tokens",
+            include_str!("../migrations/0006_deploy_tokens.sql"),
+        ),
     ],
 };
 

@@ -13,6 +13,7 @@ use rusqlite::{Connection, OptionalExtension as _, Row, params};
 use uuid::Uuid;
 
 use super::audit::{self, Entry};
+use super::deploy_tokens;
 use super::error::Error;
 use super::player_rows;
 use super::rows::{count, uuid};
@@ -254,6 +255,7 @@ fn transfer_project(
     connection
         .prepare_cached("UPDATE projects SET owner = ?2, forget_from = ?3 WHERE slug = ?1")?
         .execute(params![slug, to.as_bytes(), now])?;
+    deploy_tokens::revoke_all(connection, slug, now)?;
     let mut event = Entry::of(AuditKind::ProjectTransferred, now)
         .player(to)
         .subject(slug)

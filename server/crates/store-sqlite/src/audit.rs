@@ -157,7 +157,8 @@ pub(super) fn add_of_project(
             None => Ok(()),
         };
     }
-    let mut event = Entry::of(kind, now).subject(slug).detail(detail).by(by);
+    let detail = by.detail(detail);
+    let mut event = Entry::of(kind, now).subject(slug).detail(&detail).by(by);
     if let Some(owner) = owner {
         event = event.player(owner);
     }

@@ -148,10 +148,11 @@ pub(super) fn add_deployment(
     connection
         .prepare_cached(
             "INSERT INTO deployments (id, project, environment, created_at, files, bytes, position,
-                 deployed_by, client, network, message, revision, inspection)
+                 deployed_by, client, network, message, revision, inspection,
+                 deploy_token)
              VALUES (?1, ?2, ?3, ?4, ?5, ?6,
                  (SELECT ifnull(max(position), 0) + 1 FROM deployments WHERE project = ?2),
-                 ?7, ?8, ?9, ?10, ?11, ?12)",
+                 ?7, ?8, ?9, ?10, ?11, ?12, ?13)",
         )?
         .execute(params![
             id,
@@ -166,6 +167,7 @@ pub(super) fn add_deployment(
             deployment.made.message,
             deployment.made.revision,
             deployment.inspection.as_ref().map(write_inspection),
+            deployment.made.deploy_token,
         ])?;
     deployed_files::add(connection, deployment)?;
     show(connection, project, deployment.environment, deployment.id)?;
@@ -250,12 +252,12 @@ pub(super) fn find_deployment(
     let found = transaction
         .prepare_cached(
             "SELECT p.slug, d.environment, d.created_at, d.deployed_by, d.client, d.network,
-                 d.message, d.revision, d.inspection
+                 d.message, d.revision, d.deploy_token, d.inspection
              FROM deployments d JOIN projects p ON p.id = d.project WHERE d.id = ?1",
         )?
         .query_row([id.as_bytes().as_slice()], |row| {
             let place = (row.get(0)?, row.get::<_, String>(1)?, row.get(2)?);
-            Ok((place, made(row, 3), inspection(row, 8, &id)))
+            Ok((place, made(row, 3), inspection(row, 9, &id)))
         })
         .optional()?;
     let Some(((slug, environment, created_at), made, inspection)) = found else {
@@ -280,7 +282,7 @@ pub(super) fn list_deployments(
 ) -> Result<Vec<DeploymentSummary>, Error> {
     let mut statement = connection.prepare_cached(
         "SELECT d.id, d.created_at, d.files, d.bytes, c.deployment IS NOT NULL, d.deployed_by,
-             d.client, d.network, d.message, d.revision
+             d.client, d.network, d.message, d.revision, d.deploy_token
          FROM projects p
          JOIN deployments d ON d.project = p.id AND d.environment = ?2
          LEFT JOIN current_deployments c
@@ -314,6 +316,7 @@ fn made(row: &Row<'_>, first: usize) -> Result<Made, Error> {
         network: row.get(first + 2)?,
         message: row.get(first + 3)?,
         revision: row.get(first + 4)?,
+        deploy_token: row.get(first + 5)?,
     })
 }
 
@@ -378,13 +381,13 @@ pub(super) fn find_current_deployment(
     let found = transaction
         .prepare_cached(
             "SELECT d.id, d.created_at, d.deployed_by, d.client, d.network, d.message, d.revision,
-                 d.inspection
+                 d.deploy_token, d.inspection
              FROM projects p
              JOIN current_deployments c ON c.project = p.id AND c.environment = ?2
              JOIN deployments d ON d.id = c.deployment WHERE p.slug = ?1",
         )?
         .query_row([slug, environment.as_str()], |row| {
-            let inspection = inspection(row, 7, &slug);
+            let inspection = inspection(row, 8, &slug);
             Ok((
                 row.get::<_, Vec<u8>>(0)?,
                 row.get(1)?,

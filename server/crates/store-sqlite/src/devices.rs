@@ -171,6 +171,7 @@ fn refresh(
         let by = By {
             actor: Actor::Own,
             source: fresh.source,
+            deploy_token: None,
         };
         holder.end(connection, AuditKind::DeviceTokenReused, by, now)?;
         return Ok(Refreshed::Reused);

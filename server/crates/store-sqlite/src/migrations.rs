@@ -101,6 +101,10 @@ pub(super) const MAIN: Schema = Schema(&[
         "V23__shared_secrets",
         include_str!("../migrations/0023_shared_secrets.sql"),
     ),
+    (
+        "V24__deploy_tokens",
+        include_str!("../migrations/0024_deploy_tokens.sql"),
+    ),
 ]);
 
 /// Frontend log records.

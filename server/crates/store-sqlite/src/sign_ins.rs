@@ -259,5 +259,6 @@ fn by(sign_in: &SignIn) -> By {
     By {
         actor: Actor::Own,
         source: sign_in.source.clone(),
+        deploy_token: None,
     }
 }

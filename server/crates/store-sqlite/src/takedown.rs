@@ -227,6 +227,7 @@ fn remove_deleted(
     for sql in [
         "DELETE FROM environment_settings WHERE project = ?1",
         "DELETE FROM test_players WHERE project = ?1",
+        "DELETE FROM deploy_tokens WHERE project = ?1",
         "DELETE FROM player_counts WHERE project = ?1",
         "DELETE FROM distinct_players WHERE project = ?1",
     ] {

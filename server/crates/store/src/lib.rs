@@ -7,6 +7,7 @@
 mod administration;
 mod audit;
 mod counting;
+mod deploy_tokens;
 mod deployments;
 mod device_codes;
 mod devices;
@@ -32,6 +33,7 @@ use async_trait::async_trait;
 pub use self::administration::AdminStore;
 pub use self::audit::AuditStore;
 pub use self::counting::CountingStore;
+pub use self::deploy_tokens::DeployTokenStore;
 pub use self::deployments::DeploymentStore;
 pub use self::device_codes::DeviceCodeStore;
 pub use self::devices::DeviceStore;
@@ -184,6 +186,7 @@ pub trait Store:
     AdminStore
     + AuditStore
     + CountingStore
+    + DeployTokenStore
     + DeploymentStore
     + DeviceCodeStore
     + DeviceStore

@@ -3,6 +3,7 @@
 use std::fmt::Display;
 
 use platform_domain::project::{Frames, Inspection};
+use platform_protocol::deploy_token::Scope;
 use platform_protocol::names::Environment;
 use serde_json::{Value, json};
 
@@ -93,6 +94,26 @@ pub fn read_inspection(
     read.map_err(|_| StoreError::Corrupt {
         table: "deployments",
         column: "inspection",
+        row: row.to_string(),
+    })
+}
+
+/// Returns the stored form of a deploy token's scopes: their names with spaces between.
+#[must_use]
+pub fn write_scopes(scopes: &[Scope]) -> String {
+    let names: Vec<&str> = scopes.iter().map(|scope| scope.as_str()).collect();
+    names.join(" ")
+}
+
+/// Reads the scopes in the row `row` of deploy tokens.
+///
+/// # Errors
+/// [`StoreError::Corrupt`]
+pub fn read_scopes(kept: &str, row: &dyn Display) -> Result<Vec<Scope>, StoreError> {
+    let scopes: Option<Vec<Scope>> = kept.split(' ').map(Scope::from_name).collect();
+    scopes.ok_or_else(|| StoreError::Corrupt {
+        table: "deploy_tokens",
+        column: "scopes",
         row: row.to_string(),
     })
 }

@@ -255,6 +255,22 @@ pub const PARTS: &[Part] = &[
     )
     .numbered("id"),
     Part::main(
+        "deploy_tokens",
+        &["id"],
+        &[
+            ("id", Uuid),
+            ("project", Integer),
+            ("name", Text),
+            ("scopes", Text),
+            ("hash", Bytes),
+            ("created_by", Uuid),
+            ("created_at", Integer),
+            ("expires_at", Integer),
+            ("used_at", Integer),
+            ("revoked_at", Integer),
+        ],
+    ),
+    Part::main(
         "deployments",
         &["id"],
         &[
@@ -271,6 +287,7 @@ pub const PARTS: &[Part] = &[
             ("message", Text),
             ("revision", Text),
             ("inspection", Text),
+            ("deploy_token", Text),
         ],
     ),
     Part::main(

@@ -8,7 +8,8 @@ use platform_protocol::names::Environment;
 use serde::{Deserialize, Serialize};
 use utoipa::{IntoParams, ToSchema};
 
-use crate::auth::project_caller::{ProjectPath, ProjectReader};
+use crate::auth::project_caller::ProjectPath;
+use crate::auth::scoped_caller::LogReader;
 use crate::clock::Millis;
 use crate::domain::counting::{DAY, HOUR, Span};
 use crate::domain::date::rfc3339;
@@ -83,7 +84,7 @@ pub struct DeploymentErrors {
 )]
 pub async fn handle(
     State(state): State<Arc<LogsState>>,
-    reader: ProjectReader,
+    reader: LogReader,
     ApiQuery(query): ApiQuery<ErrorsQuery>,
 ) -> Result<ApiJson<ErrorsView>, ApiError> {
     let now = state.platform.clock.now();

@@ -11,7 +11,8 @@ use serde_json::value::RawValue;
 use utoipa::{IntoParams, ToSchema};
 use uuid::Uuid;
 
-use crate::auth::project_caller::{ProjectPath, ProjectReader};
+use crate::auth::project_caller::ProjectPath;
+use crate::auth::scoped_caller::LogReader;
 use crate::domain::date::rfc3339;
 use crate::domain::log::{LogId, LogQuery, LogSearch, LogSearchPage, StoredLogRecord};
 use crate::logs::LogsState;
@@ -163,7 +164,7 @@ pub struct LogView {
 )]
 pub async fn handle(
     State(state): State<Arc<LogsState>>,
-    reader: ProjectReader,
+    reader: LogReader,
     ApiQuery(query): ApiQuery<LogsQuery>,
 ) -> Result<ApiJson<LogsView>, ApiError> {
     let search = query.of(reader.project.slug).map_err(invalid)?;

@@ -19,8 +19,8 @@ use tokio::time::Instant;
 use utoipa::IntoParams;
 
 use super::search::{Level, LogView, PAGE_BYTES};
-use crate::auth::caller::ApiCaller;
-use crate::auth::project_caller::{ProjectPath, ProjectReader};
+use crate::auth::project_caller::ProjectPath;
+use crate::auth::scoped_caller::{LogReader, ScopedCaller};
 use crate::domain::errors::chain;
 use crate::domain::log::{LogId, LogTail};
 use crate::logs::LogsState;
@@ -99,7 +99,7 @@ pub struct StreamQuery {
 )]
 pub async fn handle(
     State(state): State<Arc<LogsState>>,
-    ProjectReader { caller, project }: ProjectReader,
+    LogReader { caller, project }: LogReader,
     ApiQuery(query): ApiQuery<StreamQuery>,
     headers: HeaderMap,
 ) -> Result<Response, ApiError> {
@@ -107,7 +107,7 @@ pub async fn handle(
     let after = query.after(&headers).map_err(invalid)?;
     let follower = state
         .streams
-        .follow(&project.slug, environment, caller.player)
+        .follow(&project.slug, environment, caller.player())
         .ok_or_else(|| {
             too_many_requests(LATER)
                 .with_detail("You already follow too many logs. Close some of them.")
@@ -221,7 +221,7 @@ impl Reason {
 /// only delays itself.
 struct Follow {
     state: Arc<LogsState>,
-    caller: ApiCaller,
+    caller: ScopedCaller,
     follower: Follower,
     tail: LogTail,
     step: Step,
@@ -362,10 +362,10 @@ impl Follow {
         if self.follower.is_stopping() {
             return Some(Reason::Stopping);
         }
-        if self.state.platform.clock.now() >= self.caller.expires_at {
+        if self.state.platform.clock.now() >= self.caller.expires_at() {
             return Some(Reason::TokenExpired);
         }
-        if self.state.auth.suspensions.contains(&self.caller.player) {
+        if self.state.auth.suspensions.contains(&self.caller.player()) {
             return Some(Reason::NotAllowed);
         }
         if self.checked.elapsed() >= CHECK {
@@ -380,11 +380,8 @@ impl Follow {
 
     /// Returns an error if the caller may not see the project any more.
     async fn may_still(&mut self) -> Result<(), ApiError> {
-        self.caller.look_again(&self.state.auth).await?;
-        self.caller
-            .project(&self.state.auth, &self.tail.slug)
-            .await?;
-        Ok(())
+        let (auth, slug) = (&self.state.auth, &self.tail.slug);
+        self.caller.may_still_read(auth, slug).await
     }
 }
 

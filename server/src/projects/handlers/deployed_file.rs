@@ -13,7 +13,8 @@ use serde::Deserialize;
 use utoipa::IntoParams;
 use uuid::Uuid;
 
-use crate::auth::project_caller::{EnvironmentPath, EnvironmentReader};
+use crate::auth::project_caller::EnvironmentPath;
+use crate::auth::scoped_caller::SourceReader;
 use crate::projects::ProjectsState;
 use crate::web::api::{ApiQuery, invalid};
 use crate::web::api_error::ApiError;
@@ -50,7 +51,7 @@ pub struct FileQuery {
 )]
 pub async fn handle(
     State(state): State<Arc<ProjectsState>>,
-    reader: EnvironmentReader,
+    reader: SourceReader,
     ApiQuery(query): ApiQuery<FileQuery>,
     deployment: Result<Path<DeploymentPath>, PathRejection>,
 ) -> Result<([(HeaderName, &'static str); 4], Body), ApiError> {

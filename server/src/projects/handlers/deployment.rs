@@ -16,7 +16,8 @@ use serde::{Deserialize, Deserializer, Serialize, de};
 use utoipa::{IntoParams, ToSchema};
 
 use super::views::WarningView;
-use crate::auth::project_caller::{EnvironmentEditor, EnvironmentPath};
+use crate::auth::project_caller::EnvironmentPath;
+use crate::auth::scoped_caller::EnvironmentDeployer;
 use crate::domain::project::{MESSAGE_CHARS, Made, parse_message, parse_revision, short_id};
 use crate::platform::disk;
 use crate::projects::ProjectsState;
@@ -96,36 +97,35 @@ pub struct DeployedView {
 )]
 pub async fn handle(
     State(state): State<Arc<ProjectsState>>,
-    editor: Result<EnvironmentEditor, ApiError>,
+    deployer: Result<EnvironmentDeployer, ApiError>,
     query: Result<ApiQuery<DeployQuery>, ApiError>,
     headers: HeaderMap,
     mut body: Body,
 ) -> Result<(StatusCode, ApiJson<DeployedView>), ApiError> {
     let length = body.size_hint().lower();
     let taken = async {
-        let editor = editor?;
-        refuse_other_forms(&headers)?;
-        let ApiQuery(DeployQuery { message, revision }) = query?;
-        let by = editor.by();
-        let EnvironmentEditor {
+        let EnvironmentDeployer {
             caller,
             project,
             environment,
-        } = editor;
+        } = deployer?;
+        refuse_other_forms(&headers)?;
+        let ApiQuery(DeployQuery { message, revision }) = query?;
         let target = Target {
+            by: caller.by(&project),
             slug: project.slug,
             environment,
-            by,
             made: Made {
-                by: Some(caller.player),
+                by: Some(caller.player()),
                 client: client(&headers),
-                network: Some(caller.source.network.clone()),
+                network: Some(caller.source().network.clone()),
                 message,
                 revision,
+                deploy_token: caller.deploy_token(),
             },
             limited: true,
         };
-        let upload = state.deployments.admit(caller.player, length).await?;
+        let upload = state.deployments.admit(caller.player(), length).await?;
         Ok((caller, target, upload))
     };
     let (mut caller, target, upload) = match taken.await {
@@ -146,9 +146,8 @@ pub async fn handle(
         }
     };
     // An upload takes time, and its sender may have been signed out meanwhile.
-    caller.look_again(&state.auth).await?;
-    let project = caller.project_to_change(&state.auth, &target.slug);
-    project.await?;
+    let may = caller.may_still_change(&state.auth, &target.slug);
+    may.await?;
     let published = state.deployments.deploy(upload, target).await?;
     let view = DeployedView::of(&state, published);
     Ok((StatusCode::CREATED, ApiJson(view)))

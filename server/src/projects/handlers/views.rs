@@ -195,6 +195,9 @@ pub struct DeploymentView {
     /// The revision of its sources.
     #[schema(required)]
     pub revision: Option<String>,
+    /// The name of the deploy token that it was uploaded with; null if it was uploaded by a person.
+    #[schema(required)]
+    pub deploy_token: Option<String>,
 }
 
 /// The player who made a deployment.
@@ -431,6 +434,7 @@ impl DeploymentView {
             network: made.network,
             message: made.message,
             revision: made.revision,
+            deploy_token: made.deploy_token,
             created_at: rfc3339(summary.created_at),
             files: summary.files,
             bytes: summary.bytes,

@@ -1,0 +1,204 @@
+//! `platform tokens`: creates, lists and revokes a project's deploy tokens.
+
+use std::fmt::Write as _;
+
+use http::{Request, header};
+use serde::Deserialize;
+use serde_json::{Value, json};
+
+use super::Context;
+use crate::args::TokensCommand;
+use crate::client::{empty, json as json_body};
+use crate::failure::Failure;
+use crate::session::Session;
+use crate::terminal::{self, plain};
+
+/// The deploy tokens of a project.
+#[derive(Debug, Deserialize)]
+struct Tokens {
+    tokens: Vec<Token>,
+}
+
+/// A deploy token, without its text.
+#[derive(Debug, Deserialize)]
+struct Token {
+    id: String,
+    name: String,
+    scopes: Vec<String>,
+    expires_at: String,
+    #[serde(default)]
+    expired: bool,
+    used_on: Option<String>,
+}
+
+/// A new token.
+#[derive(Debug, Deserialize)]
+struct Created {
+    secret: String,
+    #[serde(flatten)]
+    token: Token,
+}
+
+/// The tokens of one project.
+struct Known {
+    session: Session,
+    slug: String,
+    path: String,
+    address: String,
+}
+
+impl Known {
+    async fn look_up(context: &Context<'_>) -> Result<Self, Failure> {
+        let settings = context.settings()?;
+        let slug = settings.project()?.to_owned();
+        let session = context.session(&settings)?;
+        session.look_whose(&slug).await?;
+        let path = format!("/api/projects/{slug}/tokens");
+        let address = format!("{}{path}", settings.origin);
+        Ok(Self {
+            session,
+            slug,
+            path,
+            address,
+        })
+    }
+}
+
+/// Runs a command about deploy tokens.
+pub(super) async fn run(context: &Context<'_>, command: TokensCommand) -> Result<(), Failure> {
+    let known = Known::look_up(context).await?;
+    match command {
+        TokensCommand::Create {
+            name,
+            scopes,
+            days,
+            json,
+        } => {
+            let scopes: Vec<&str> = scopes.into_iter().map(|scope| scope.as_str()).collect();
+            let wanted = json!({ "name": name, "scopes": scopes, "days": days });
+            create(&known, &wanted, json).await
+        }
+        TokensCommand::List { json } => list(&known, json).await,
+        TokensCommand::Revoke { token } => revoke(&known, &token).await,
+    }
+}
+
+/// Creates a token. Its text alone is the result, so that it can be piped into a secret store.
+async fn create(known: &Known, wanted: &Value, json: bool) -> Result<(), Failure> {
+    let answer = known
+        .session
+        .ask(|| {
+            let request = Request::post(&known.address);
+            let request = request.header(header::CONTENT_TYPE, "application/json");
+            Ok((request, json_body(wanted)?))
+        })
+        .await?;
+    if json {
+        let value: Value = answer.json()?;
+        return terminal::print(&format!("{value}\n"));
+    }
+    let Created { secret, token } = answer.json()?;
+    terminal::note(format_args!(
+        "Created the deploy token {} for {} ({}), valid until {}. It is shown only now.",
+        plain(&token.name),
+        known.slug,
+        token.scopes(),
+        terminal::moment(&token.expires_at)
+    ));
+    terminal::print(&format!("{}\n", plain(&secret)))
+}
+
+async fn list(known: &Known, json: bool) -> Result<(), Failure> {
+    let answer = known.session.get(&known.path).await?;
+    if json {
+        let value: Value = answer.json()?;
+        return terminal::print(&format!("{value}\n"));
+    }
+    let Tokens { tokens } = answer.json()?;
+    if tokens.is_empty() {
+        terminal::note(format_args!(
+            "{} has no deploy tokens: create one with `platform tokens create`.",
+            known.slug
+        ));
+        return Ok(());
+    }
+    terminal::print(&table(&tokens))
+}
+
+async fn revoke(known: &Known, wanted: &str) -> Result<(), Failure> {
+    let Tokens { tokens } = known.session.get(&known.path).await?.json()?;
+    let mut found = tokens
+        .iter()
+        .filter(|token| token.id == wanted || token.name == wanted);
+    let token = match (found.next(), found.next()) {
+        (Some(token), None) => token,
+        (Some(_), Some(_)) => {
+            return Err(Failure::failed(format!(
+                "{} has several deploy tokens with the name {}: name its id, which `platform \
+                 tokens list --json` prints.",
+                known.slug,
+                plain(wanted)
+            )));
+        }
+        (None, _) => {
+            return Err(Failure::failed(format!(
+                "{} has no deploy token with the name or the id {}.",
+                known.slug,
+                plain(wanted)
+            )));
+        }
+    };
+    let address = format!("{}/{}", known.address, token.id);
+    let revoked = known
+        .session
+        .ask(|| Ok((Request::delete(&address), empty())));
+    revoked.await?;
+    terminal::note(format_args!(
+        "Revoked the deploy token {} of {}.",
+        plain(&token.name),
+        known.slug
+    ));
+    Ok(())
+}
+
+impl Token {
+    fn scopes(&self) -> String {
+        plain(&self.scopes.join(", "))
+    }
+
+    fn expires(&self) -> String {
+        let moment = terminal::moment(&self.expires_at);
+        if self.expired {
+            format!("{moment} (expired)")
+        } else {
+            moment
+        }
+    }
+}
+
+fn table(tokens: &[Token]) -> String {
+    let mut rows = vec![["NAME", "SCOPES", "EXPIRES", "LAST USED"].map(str::to_owned)];
+    rows.extend(tokens.iter().map(|token| {
+        let used = token.used_on.as_deref().unwrap_or("never");
+        [
+            plain(&token.name),
+            token.scopes(),
+            token.expires(),
+            plain(used),
+        ]
+    }));
+    let width = |column: usize| {
+        let lengths = rows.iter().map(|row| row[column].chars().count());
+        lengths.max().unwrap_or_default()
+    };
+    let widths = [0, 1, 2].map(width);
+    let mut text = String::new();
+    for [name, scopes, expires, used] in &rows {
+        let _ = writeln!(
+            text,
+            "{name:0$}  {scopes:1$}  {expires:2$}  {used}",
+            widths[0], widths[1], widths[2]
+        );
+    }
+    text
+}
