@@ -7,6 +7,7 @@
 //! | module | holds |
 //! |---|---|
 //! | [`claims`] | what a game token says |
+//! | [`command_line`] | the list of the files of the command line that a platform hands out |
 //! | [`token`] | the responses of the token endpoints |
 //! | [`deploy_token`] | what a deploy token allows, and its limits |
 //! | [`heartbeat`] | how a page reports that its player is playing |
@@ -18,6 +19,7 @@
 //! | [`limits`] | every number that more than one crate needs |
 
 pub mod claims;
+pub mod command_line;
 pub mod deploy_token;
 pub mod heartbeat;
 pub mod invisible;

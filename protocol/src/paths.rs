@@ -52,6 +52,8 @@ pub const BUILD_PAGES: &str = "/build";
 pub const PROJECT_PAGES: &str = "/projects";
 /// On the console: administration.
 pub const ADMIN_PAGES: &str = "/admin";
+/// On the console: how to install the command line. Before a file's name: that file.
+pub const CLI_PAGES: &str = "/cli";
 
 /// In the built `runtime.js`, exactly once: the server replaces it by the platform's settings, a
 /// JSON array `["<auth_url>","<platform origin>",<heartbeat seconds>]`.

@@ -2,9 +2,12 @@
 
 use std::sync::Arc;
 
-use axum::middleware::{from_fn, from_fn_with_state};
+use axum::http::HeaderValue;
+use axum::middleware::{from_fn, from_fn_with_state, map_response};
+use axum::response::Response;
 use axum::routing::{any, get, post};
 use axum::{Extension, Router};
+use platform_protocol::command_line::VERSION_HEADER;
 use platform_protocol::paths;
 use platform_protocol::problem::ProblemCode;
 use tower::util::MapFutureLayer;
@@ -18,7 +21,8 @@ use crate::auth::handlers::{
 };
 use crate::auth::redirect::DEVICE_PAGE;
 use crate::console::handlers::{
-    admin as admin_pages, build, console, icon, problem_page, project, security_txt, stylesheet,
+    admin as admin_pages, build, command_line, console, icon, problem_page, project, security_txt,
+    stylesheet,
 };
 use crate::games::GamesState;
 use crate::hosting::handlers::{platform_json, runtime_files};
@@ -52,9 +56,11 @@ pub fn routes(state: &AppState) -> Routes {
 
 /// Returns the routers of all hosts, with the endpoints of the project API.
 pub(super) fn routes_with(state: &AppState, api: Router<AppState>) -> Routes {
+    let version = state.console.command_line.release.as_ref();
+    let version = version.map(|release| release.header.clone());
     Routes {
-        console: in_time(console_routes(api))
-            .merge(upload_routes())
+        console: in_time(console_routes(naming(version.clone(), api)))
+            .merge(naming(version, upload_routes()))
             .with_state(state.clone()),
         auth: in_time(auth_routes(state))
             .merge(cookie_routes(&state.games))
@@ -78,6 +84,11 @@ fn console_routes(api: Router<AppState>) -> Router<AppState> {
             get(project::handle),
         )
         .merge(admin_pages::routes())
+        .route(paths::CLI_PAGES, get(command_line::page))
+        .route(
+            &format!("{}/{{name}}", paths::CLI_PAGES),
+            get(command_line::file),
+        )
         .route("/static/console.css", get(build::stylesheet))
         .route("/static/console/{name}", get(build::module))
         .merge(api)
@@ -86,6 +97,19 @@ fn console_routes(api: Router<AppState>) -> Router<AppState> {
         .route(FAVICON, get(icon::handle))
         .route(security_txt::PATH, get(security_txt::handle))
         .fallback(nothing_here)
+}
+
+/// Names the version of the command line that the platform hands out in every answer, so that the
+/// command line need not ask for it.
+fn naming(version: Option<HeaderValue>, routes: Router<AppState>) -> Router<AppState> {
+    let Some(version) = version else {
+        return routes;
+    };
+    routes.layer(map_response(move |mut response: Response| {
+        let headers = response.headers_mut();
+        headers.insert(VERSION_HEADER, version.clone());
+        std::future::ready(response)
+    }))
 }
 
 /// Endpoints that receive archives.

@@ -18,7 +18,7 @@ use tokio::sync::watch;
 use tokio::task::{JoinHandle, JoinSet};
 
 use self::assemble::assemble;
-use self::open::{Opened, open, providers};
+use self::open::{Opened, command_line, open, providers};
 pub use self::open::{open_keys, open_store};
 #[cfg(feature = "demo")]
 use crate::app::demo::{self, DemoError};
@@ -33,6 +33,7 @@ use crate::auth::oidc::ProvidersError;
 use crate::auth::refusal_log;
 use crate::clock::Clock;
 use crate::config::Config;
+use crate::console::command_line::CommandLineError;
 use crate::entropy::Entropy;
 use crate::games::files::FileError;
 use crate::games::live::LiveError;
@@ -83,6 +84,9 @@ pub enum StartError {
     /// The runtime cannot be served.
     #[error(transparent)]
     Runtime(#[from] RuntimeError),
+    /// The command line cannot be handed out.
+    #[error(transparent)]
+    CommandLine(#[from] CommandLineError),
     /// The demo cannot be deployed.
     #[cfg(feature = "demo")]
     #[error(transparent)]
@@ -216,13 +220,13 @@ pub async fn start_on(
     let has_demo = demo::start(&platform, &backends, &mut server, &stopped).await?;
     // What does not need the runtime comes first, since its compression takes longest.
     let api = openapi::calls().into();
-    let runtime = end_runtime(runtime).await?;
     let state = assemble(
         &platform,
         (files, live, uploads),
         (keys, providers, demo_provider),
-        (backends, runtime),
+        (backends, end_runtime(runtime).await?),
         (counting, LogStreams::new(stopped.clone())),
+        command_line(&platform.config, &origin).await?,
     );
     #[cfg(feature = "demo")]
     if has_demo {

@@ -2,10 +2,11 @@
 
 use std::collections::HashMap;
 use std::ops::RangeInclusive;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use config::{ConfigError, Environment, File, FileFormat, Source, Value};
 
+use platform_protocol::command_line::LIST;
 use platform_protocol::limits::LONGEST_TOKEN_SECONDS;
 
 use super::names::{self, Key, SETTINGS, Setting};
@@ -30,7 +31,18 @@ pub fn from_process(path: Option<&Path>) -> Result<Config, SettingError> {
             )
         })?),
     };
-    from_parts(file.as_deref(), &environment)
+    let mut config = from_parts(file.as_deref(), &environment)?;
+    if config.cli_folder.is_none() {
+        config.cli_folder = cli_beside_program();
+    }
+    Ok(config)
+}
+
+/// Returns the folder of the command line that a release has beside this program, if it is there.
+fn cli_beside_program() -> Option<PathBuf> {
+    let program = std::env::current_exe().ok()?;
+    let folder = program.parent()?.join("cli");
+    folder.join(LIST).is_file().then_some(folder)
 }
 
 /// Reads the address of a bucket, `s3://<bucket>/<prefix>`, and from the environment how to reach it.
@@ -254,6 +266,7 @@ fn apply(config: &mut Config, setting: &Setting, text: &str) -> Result<(), Strin
         Key::FileDiskCacheMib => config.file_disk_cache_mib = parse::number(text, DISK_CACHE)?,
         Key::DemoFolder => config.demo_folder = Some(text.into()),
         Key::FileCacheMib => config.file_cache_mib = parse::number(text, 0..=1_048_576)?,
+        Key::CliFolder => config.cli_folder = Some(text.into()),
         Key::TrustedProxies => config.trusted_proxies = parse::list(text, parse::network)?,
         Key::ForwardedHost => config.forwarded_host = parse::boolean(text)?,
         Key::KeepCookies => config.keep_cookies = parse::list(text, parse::foreign_cookie)?,

@@ -146,6 +146,8 @@ pub struct Config {
     pub file_disk_cache_mib: u64,
     /// The maximum size of the cache of deployed files, in MiB.
     pub file_cache_mib: u32,
+    /// The folder of the command line that the platform hands out, if there is one.
+    pub cli_folder: Option<PathBuf>,
     /// Networks of trusted proxies, whose forwarding headers are used.
     pub trusted_proxies: Vec<IpNet>,
     /// Whether their `X-Forwarded-Host` is used as well.
@@ -231,6 +233,7 @@ impl Default for Config {
             file_disk_cache_mib: 4_096,
             demo_folder: None,
             file_cache_mib: 64,
+            cli_folder: None,
             trusted_proxies: Vec::new(),
             forwarded_host: false,
             keep_cookies: Vec::new(),

@@ -7,7 +7,11 @@ use std::fmt::Write as _;
 pub const PREFIX: &str = "PLATFORM_";
 
 /// Variables with our prefix that belong to the command-line tool, which may run in the same shell.
-pub const OF_THE_CLI: [&str; 2] = ["PLATFORM_TOKEN", "PLATFORM_PROJECT"];
+pub const OF_THE_CLI: [&str; 3] = [
+    "PLATFORM_TOKEN",
+    "PLATFORM_PROJECT",
+    "PLATFORM_INSTALL_FOLDER",
+];
 
 /// The key of the identity providers, which can only be set in the file.
 pub const IDENTITY_PROVIDER: &str = "identity_provider";
@@ -39,6 +43,8 @@ pub enum Key {
     FileCacheMib,
     /// `file_disk_cache_mib`
     FileDiskCacheMib,
+    /// `cli_folder`
+    CliFolder,
     /// `trusted_proxies`
     TrustedProxies,
     /// `forwarded_host`
@@ -136,7 +142,7 @@ const fn setting(
 }
 
 /// Every setting, in the order of the documentation.
-pub const SETTINGS: [Setting; 41] = [
+pub const SETTINGS: [Setting; 42] = [
     setting(
         Key::Origin,
         "origin",
@@ -208,6 +214,12 @@ pub const SETTINGS: [Setting; 41] = [
         "file_disk_cache_mib",
         "4096",
         "MiB of deployed files that are kept in `$PLATFORM_DATA/cache` if `files_url` is a bucket; at least 1024",
+    ),
+    setting(
+        Key::CliFolder,
+        "cli_folder",
+        "cli beside the program, if it exists",
+        "folder of the command line for every machine, which a release contains; the page `/cli` of the platform hands it out. It is read at the start, and its sums are checked",
     ),
     setting(
         Key::TrustedProxies,

@@ -43,7 +43,7 @@ pub fn settings_in_force(config: &Config) -> String {
 }
 
 /// Settings that every node may have for itself: of its machine, and of what it logs.
-const OF_A_NODE: [Key; 14] = [
+const OF_A_NODE: [Key; 15] = [
     Key::Listen,
     Key::OperationsListen,
     Key::ShutdownDelaySeconds,
@@ -55,6 +55,7 @@ const OF_A_NODE: [Key; 14] = [
     Key::FileCacheMib,
     Key::FileDiskCacheMib,
     Key::DiskFloorMib,
+    Key::CliFolder,
     Key::TrustedProxies,
     Key::Log,
     Key::LogFormat,
@@ -129,6 +130,7 @@ fn value_of(config: &Config, key: Key) -> Option<String> {
         Key::DemoFolder => quoted(&config.demo_path().display().to_string()),
         Key::FileCacheMib => config.file_cache_mib.to_string(),
         Key::FileDiskCacheMib => config.file_disk_cache_mib.to_string(),
+        Key::CliFolder => quoted(&config.cli_folder.as_ref()?.display().to_string()),
         Key::TrustedProxies => quoted_list(&config.trusted_proxies),
         Key::ForwardedHost => config.forwarded_host.to_string(),
         Key::KeepCookies => quoted_list(&config.keep_cookies),

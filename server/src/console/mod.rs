@@ -3,8 +3,10 @@
 //! | module | contents |
 //! |---|---|
 //! | [`handlers`] | the pages, one per file |
+//! | [`command_line`](mod@command_line) | the command line that the platform hands out |
 //! | [`files`] | the files that pages for developers load |
 
+pub mod command_line;
 pub mod files;
 pub mod handlers;
 mod state;

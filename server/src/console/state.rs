@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use crate::console::command_line::CommandLine;
 use crate::console::files::ConsoleFiles;
 use crate::platform::Platform;
 use crate::players::PlayersState;
@@ -16,6 +17,8 @@ pub struct ConsoleState {
     pub players: Arc<PlayersState>,
     /// The files that pages for developers load.
     pub files: ConsoleFiles,
+    /// The command line that the platform hands out.
+    pub command_line: CommandLine,
     /// The stylesheet of all pages.
     pub stylesheet: Asset,
 }
@@ -23,11 +26,16 @@ pub struct ConsoleState {
 impl ConsoleState {
     /// Creates the state of this platform's pages.
     #[must_use]
-    pub fn new(platform: Arc<Platform>, players: Arc<PlayersState>) -> Self {
+    pub fn new(
+        platform: Arc<Platform>,
+        players: Arc<PlayersState>,
+        command_line: CommandLine,
+    ) -> Self {
         Self {
             platform,
             players,
             files: ConsoleFiles::default(),
+            command_line,
             stylesheet: stylesheet(),
         }
     }

@@ -19,6 +19,7 @@ mod bucket;
 mod build_page;
 mod caller;
 mod colour_contrast;
+mod command_line;
 mod connections;
 mod deploy_tokens;
 mod deploys;

@@ -68,6 +68,9 @@ async fn no_page_has_a_barrier_or_a_script(stage: Stage) {
         .open(&world.url("demo", "/").replace("demo.", ""))
         .await;
     examine(&stage, "the console").await;
+    let console = world.url("demo", "/cli").replace("demo.", "");
+    stage.open(&console).await;
+    examine(&stage, "the command line, without programs").await;
     sign_in_examined(&stage, &world, way, &demo).await;
     rename_examined(&stage, &world, &demo).await;
     let account = player(&stage).await;

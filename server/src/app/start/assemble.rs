@@ -12,6 +12,7 @@ use crate::auth::oidc::Providers;
 use crate::auth::suspensions::Suspensions;
 use crate::auth::{AuthLimits, AuthState};
 use crate::console::ConsoleState;
+use crate::console::command_line::CommandLine;
 use crate::games::GamesState;
 use crate::games::catalogue::Catalogue;
 use crate::games::files::FileStore;
@@ -38,6 +39,7 @@ pub(super) fn assemble(
     (keys, providers, demo_provider): (Arc<KeyRing>, Providers, Option<Arc<DemoProvider>>),
     (backends, runtime): (Backends, RuntimeFiles),
     (counting, streams): (Counting, LogStreams),
+    command_line: CommandLine,
 ) -> AppState {
     let (clock, config) = (&platform.clock, &platform.config);
     let contents = Contents::new(Arc::clone(&files), config.file_cache_bytes());
@@ -105,7 +107,7 @@ pub(super) fn assemble(
         hosting: Arc::clone(&hosting),
         projects: Arc::clone(&projects),
     });
-    let console = ConsoleState::new(Arc::clone(platform), Arc::clone(&players));
+    let console = ConsoleState::new(Arc::clone(platform), Arc::clone(&players), command_line);
     AppState::new(Parts {
         platform: Arc::clone(platform),
         games,

@@ -11,6 +11,7 @@ use crate::auth::oidc::Providers;
 use crate::clock::Clock;
 use crate::config::show::shared_settings;
 use crate::config::{Config, Secret};
+use crate::console::command_line::{CommandLine, CommandLineError};
 use crate::entropy::Entropy;
 use crate::games::files::FileStore;
 use crate::games::live::{self, Live};
@@ -105,6 +106,19 @@ async fn uploads(config: &Config, files: &FileStore) -> Result<UploadQueue, Star
     });
     made.await
         .unwrap_or_else(|error| Err(StartError::Uploads(std::io::Error::other(error))))
+}
+
+/// Reads and checks the command line that the platform hands out.
+pub(super) async fn command_line(
+    config: &Config,
+    origin: &PlatformOrigin,
+) -> Result<CommandLine, CommandLineError> {
+    let (folder, origin) = (config.cli_folder.clone(), origin.clone());
+    let reading =
+        tokio::task::spawn_blocking(move || CommandLine::open(folder.as_deref(), &origin));
+    reading
+        .await
+        .unwrap_or_else(|error| Err(CommandLineError::Prepare(error.into())))
 }
 
 /// Opens the store that the settings name.

@@ -2,6 +2,7 @@
 
 pub mod admin;
 pub mod build;
+pub mod command_line;
 pub mod console;
 pub mod icon;
 pub mod problem_page;
