@@ -1,13 +1,16 @@
-//! The archive: the same bytes for the same files, whatever their order, times and owners on the
-//! disk are.
+//! Archives: the same bytes for the same files, whatever their order, times and owners on the disk
+//! are.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
+use std::io::{Cursor, Write as _};
 
 use anyhow::{Result, ensure};
 use flate2::{Compression, GzBuilder};
 use sha2::{Digest as _, Sha256};
 use tar::{Builder, EntryType, Header};
+use zip::write::SimpleFileOptions;
+use zip::{CompressionMethod, DateTime, ZipWriter};
 
 /// The list of the files' sums, as `sha256sum --check` reads it.
 pub(crate) const SUMS: &str = "SHA256SUMS";
@@ -47,16 +50,23 @@ impl Files {
         sums
     }
 
-    /// Packs a `tar.gz` with all files and their sums in one folder, `top`. Each file has the time
-    /// `seconds` (Unix) and a neutral owner.
+    /// Adds the list of the files' sums.
+    ///
+    /// # Errors
+    /// There is one already.
+    pub(crate) fn add_sums(&mut self) -> Result<()> {
+        let sums = self.sums();
+        self.add(SUMS, sums.into_bytes(), false)
+    }
+
+    /// Packs a `tar.gz` with all files in one folder, `top`. Each file has the time `seconds` (Unix)
+    /// and a neutral owner.
     ///
     /// # Errors
     /// A path or a time does not fit into the tar format.
-    pub(crate) fn packed(mut self, top: &str, seconds: u64) -> Result<Vec<u8>> {
-        let sums = self.sums();
-        self.add(SUMS, sums.into_bytes(), false)?;
+    pub(crate) fn packed(&self, top: &str, seconds: u64, level: Compression) -> Result<Vec<u8>> {
         // No name and no time in the gzip header (RFC 1952 §2.3.1).
-        let gzip = GzBuilder::new().write(Vec::new(), Compression::best());
+        let gzip = GzBuilder::new().write(Vec::new(), level);
         let mut tar = Builder::new(gzip);
         for (path, file) in &self.0 {
             let mut header = Header::new_ustar();
@@ -69,6 +79,25 @@ impl Files {
             tar.append_data(&mut header, format!("{top}/{path}"), &*file.bytes)?;
         }
         Ok(tar.into_inner()?.finish()?)
+    }
+
+    /// Packs a zip with all files in one folder, `top`. Each file has the earliest time that the
+    /// format knows.
+    ///
+    /// # Errors
+    /// A file does not fit into the zip format.
+    pub(crate) fn zipped(&self, top: &str, level: Compression) -> Result<Vec<u8>> {
+        let mut zip = ZipWriter::new(Cursor::new(Vec::new()));
+        for (path, file) in &self.0 {
+            let options = SimpleFileOptions::default()
+                .compression_method(CompressionMethod::Deflated)
+                .compression_level(Some(level.level().into()))
+                .last_modified_time(DateTime::default())
+                .unix_permissions(if file.is_program { 0o755 } else { 0o644 });
+            zip.start_file(format!("{top}/{path}"), options)?;
+            zip.write_all(&file.bytes)?;
+        }
+        Ok(zip.finish()?.into_inner())
     }
 }
 
@@ -102,7 +131,9 @@ mod tests {
             all.add(path, text.as_bytes().to_vec(), *is_program)
                 .unwrap();
         }
-        all.packed("platform-1.2.3", 1_700_000_000).unwrap()
+        all.add_sums().unwrap();
+        all.packed("platform-1.2.3", 1_700_000_000, Compression::best())
+            .unwrap()
     }
 
     #[test]

@@ -10,6 +10,7 @@ use serde::Deserialize;
 
 use crate::FEATURES;
 use crate::run::{cargo, output};
+use crate::targets::TARGETS;
 
 /// The target of the module in the page.
 const IN_THE_PAGE: &str = "wasm32-unknown-unknown";
@@ -93,12 +94,11 @@ struct Locked {
 /// The error of cargo.
 pub(crate) fn crates(root: &Path, host: &str) -> Result<Vec<Crate>> {
     // With the features that they have in the whole workspace, because they are built that way.
-    let mut linked = tree(
-        root,
-        host,
-        &["--workspace", "--features", FEATURES],
-        &["platform-server", "platform-cli"],
-    )?;
+    let whole = ["--workspace", "--features", FEATURES];
+    let mut linked = tree(root, host, &whole, &["platform-server", "platform-cli"])?;
+    for target in TARGETS {
+        linked.extend(tree(root, target.triple, &whole, &["platform-cli"])?);
+    }
     let module = &["--package=platform-runtime"];
     linked.extend(tree(root, IN_THE_PAGE, module, &["platform-runtime"])?);
     let arguments = ["metadata", "--format-version=1", "--locked"];

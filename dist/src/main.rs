@@ -1,5 +1,6 @@
 //! Makes a release: `target/dist/platform-<version>-<target>.tar.gz`, with the
-//! programs, the documents, the licences and the bill of materials.
+//! programs, the documents, the licences, the bill of materials, and the folder
+//! `cli/` of the command line for every machine, which the platform hands out.
 //! `cargo xtask dist` sets up and calls it.
 //!
 //! | module | holds |
@@ -8,15 +9,19 @@
 //! | [`linked_crates`] | which crates are in it |
 //! | [`licences`] | their licences |
 //! | [`sbom`] | the bill of materials |
-//! | [`archive`] | the archive |
+//! | [`targets`] | the machines that the command line is built for |
+//! | [`command_line`] | the files of the command line, as a platform hands them out |
+//! | [`archive`] | archives |
 //! | [`run`] | running other programs |
 
 mod archive;
+mod command_line;
 mod licences;
 mod linked_crates;
 mod programs;
 mod run;
 mod sbom;
+mod targets;
 
 use std::env;
 use std::fs;
@@ -24,13 +29,21 @@ use std::io::Write as _;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, ensure};
-use clap::Parser;
+use clap::{Parser, Subcommand};
+use flate2::Compression;
 
 use crate::archive::Files;
+use crate::command_line::{Packing, Program};
 use crate::programs::Toolchain;
 
 /// The features of a release that a build for development leaves out.
 const FEATURES: &str = "platform-server/cluster";
+
+/// The folder of the command line for every machine. The server looks for it beside itself.
+const CLI: &str = "cli";
+
+/// The licences of everything that is linked into the programs.
+const LICENCES: &str = "THIRD-PARTY-LICENSES.txt";
 
 /// Documents that are copied next to the programs.
 const PAGES: [&str; 5] = [
@@ -48,16 +61,39 @@ struct Arguments {
     /// the same.
     #[arg(long)]
     verify: bool,
+    #[command(subcommand)]
+    other: Option<Other>,
 }
 
-/// An archive and its name.
+/// What else there is to make.
+#[derive(Subcommand)]
+enum Other {
+    /// Pack a command line that was built for this machine, so that a server in
+    /// development can hand it out.
+    CommandLine {
+        /// The program.
+        program: PathBuf,
+        /// The folder to write to.
+        folder: PathBuf,
+    },
+}
+
+/// A file and its name.
+type Named = (String, Vec<u8>);
+
+/// What a release consists of.
 struct Release {
-    name: String,
-    bytes: Vec<u8>,
+    /// The archive.
+    archive: Named,
+    /// The files of the folder `cli/`, which are also in the archive.
+    command_line: Vec<Named>,
 }
 
 fn main() -> Result<()> {
     let arguments = Arguments::parse();
+    if let Some(Other::CommandLine { program, folder }) = arguments.other {
+        return command_line::write_for_this_machine(&program, &folder);
+    }
     let root = env::current_dir().context("the folder is gone")?;
     ensure!(
         root.join("Cargo.lock").is_file(),
@@ -75,18 +111,27 @@ fn main() -> Result<()> {
         }
         make(&root, &toolchain, seconds, is_changed)?
     };
-    let folder = root.join("target/dist");
-    fs::create_dir_all(&folder).context("cannot make target/dist")?;
-    let path = folder.join(&release.name);
-    fs::write(&path, &release.bytes).with_context(|| format!("cannot write {}", path.display()))?;
-    let sums = format!("{}  {}\n", archive::sum(&release.bytes), release.name);
-    fs::write(folder.join(archive::SUMS), &sums).context("cannot write the sum")?;
-    note(&format!(
-        "target/dist/{}: {} bytes",
-        release.name,
-        release.bytes.len()
-    ));
-    write!(std::io::stdout(), "{sums}").context("cannot print the sum")
+    write_all(&root.join("target/dist"), release)
+}
+
+/// Writes the archive, the folder `cli/`, and the sums of both, which are printed as well.
+fn write_all(folder: &Path, release: Release) -> Result<()> {
+    let cli = folder.join(CLI);
+    if cli.exists() {
+        fs::remove_dir_all(&cli).context("cannot replace the folder cli/")?;
+    }
+    fs::create_dir_all(&cli).with_context(|| format!("cannot make {}", cli.display()))?;
+    let inside = release.command_line.into_iter();
+    let inside = inside.map(|(name, bytes)| (format!("{CLI}/{name}"), bytes));
+    let mut sums = String::new();
+    for (name, bytes) in std::iter::once(release.archive).chain(inside) {
+        let path = folder.join(&name);
+        fs::write(&path, &bytes).with_context(|| format!("cannot write {}", path.display()))?;
+        note(&format!("target/dist/{name}: {} bytes", bytes.len()));
+        sums += &format!("{}  {name}\n", archive::sum(&bytes));
+    }
+    fs::write(folder.join(archive::SUMS), &sums).context("cannot write the sums")?;
+    write!(std::io::stdout(), "{sums}").context("cannot print the sums")
 }
 
 #[expect(
@@ -116,12 +161,13 @@ fn verified(root: &Path, toolchain: &Toolchain, seconds: u64) -> Result<Release>
     let (Some(one), Some(other)) = (made.next(), made.next()) else {
         anyhow::bail!("nothing was made");
     };
-    if one.bytes != other.bytes {
+    // The archive contains the folder as well.
+    if one.archive != other.archive {
         // Both are kept for inspection: `diffoscope` shows the differences.
         let dist = root.join("target/dist");
         fs::create_dir_all(&dist)?;
-        fs::write(dist.join("one.tar.gz"), &one.bytes)?;
-        fs::write(dist.join("other.tar.gz"), &other.bytes)?;
+        fs::write(dist.join("one.tar.gz"), &one.archive.1)?;
+        fs::write(dist.join("other.tar.gz"), &other.archive.1)?;
         anyhow::bail!("target/dist/one.tar.gz and target/dist/other.tar.gz differ");
     }
     note("both are the same");
@@ -132,11 +178,10 @@ fn verified(root: &Path, toolchain: &Toolchain, seconds: u64) -> Result<Release>
 /// changed since.
 fn make(root: &Path, toolchain: &Toolchain, seconds: u64, is_changed: bool) -> Result<Release> {
     let built = programs::build(root, toolchain, seconds)?;
+    let command_lines = programs::build_command_lines(root, toolchain, seconds)?;
     let crates = linked_crates::crates(root, &toolchain.host)?;
     let version = env!("CARGO_PKG_VERSION");
     let mut files = Files::default();
-    let read =
-        |path: &Path| fs::read(path).with_context(|| format!("cannot read {}", path.display()));
     for program in ["platform-server", "platform"] {
         files.add(program, read(&built.join(program))?, true)?;
     }
@@ -147,21 +192,48 @@ fn make(root: &Path, toolchain: &Toolchain, seconds: u64, is_changed: bool) -> R
         let name = page.file_name().unwrap_or_default().to_string_lossy();
         files.add(&format!("docs/{name}"), read(&page)?, false)?;
     }
-    files.add(
-        "THIRD-PARTY-LICENSES.txt",
-        licences::text(&crates)?.into_bytes(),
-        false,
-    )?;
+    let licences = licences::text(&crates)?.into_bytes();
     files.add(
         "platform.cdx.json",
         sbom::bill(&crates, version, seconds)?.into_bytes(),
         false,
     )?;
+    let command_line = command_line(root, &command_lines, &licences, version, seconds)?;
+    for (name, bytes) in &command_line {
+        files.add(&format!("{CLI}/{name}"), bytes.clone(), false)?;
+    }
+    files.add(LICENCES, licences, false)?;
+    files.add_sums()?;
     let top = top(version, &toolchain.host, is_changed);
+    let archive = files.packed(&top, seconds, Compression::best())?;
     Ok(Release {
-        bytes: files.packed(&top, seconds)?,
-        name: format!("{top}.tar.gz"),
+        archive: (format!("{top}.tar.gz"), archive),
+        command_line,
     })
+}
+
+/// Packs the command line for every machine, with all licences.
+fn command_line(
+    root: &Path,
+    programs: &[Program],
+    licences: &[u8],
+    version: &str,
+    seconds: u64,
+) -> Result<Vec<Named>> {
+    let mut texts = vec![(LICENCES, licences.to_vec())];
+    for name in ["LICENSE-APACHE", "LICENSE-MIT"] {
+        texts.push((name, read(&root.join(name))?));
+    }
+    let packing = Packing {
+        version,
+        seconds,
+        level: Compression::best(),
+    };
+    command_line::folder(programs, &texts, packing)
+}
+
+fn read(path: &Path) -> Result<Vec<u8>> {
+    fs::read(path).with_context(|| format!("cannot read {}", path.display()))
 }
 
 /// The name of an archive and of the folder in it. A build with uncommitted changes has another

@@ -3,11 +3,14 @@
 
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::process::Command;
 
 use anyhow::{Context, Result, ensure};
 
 use crate::FEATURES;
+use crate::command_line::Program;
 use crate::run::{cargo, output, program, run};
+use crate::targets::{TARGETS, Target};
 
 /// The compiler, its folders, and its target.
 #[derive(Clone, Debug)]
@@ -97,7 +100,50 @@ pub(crate) fn is_changed(root: &Path) -> Result<bool> {
 /// # Errors
 /// They do not build.
 pub(crate) fn build(root: &Path, toolchain: &Toolchain, seconds: u64) -> Result<PathBuf> {
-    let target = root.join("target/dist/build");
+    let mut command = cargo(root);
+    command.arg("build");
+    let bins = ["--bin", "platform-server", "--bin", "platform"];
+    reproducibly(command.args(bins), root, toolchain, seconds)?;
+    Ok(built_in(root).join("release"))
+}
+
+/// Builds the command line for every machine, with zig as C compiler and linker: it has the C
+/// libraries of all of them.
+///
+/// # Errors
+/// It does not build.
+pub(crate) fn build_command_lines(
+    root: &Path,
+    toolchain: &Toolchain,
+    seconds: u64,
+) -> Result<Vec<Program>> {
+    let mut command = cargo(root);
+    command.args(["zigbuild", "--bin", "platform"]);
+    for target in TARGETS {
+        command.args(["--target", target.triple]);
+    }
+    reproducibly(&mut command, root, toolchain, seconds)?;
+    let read = |target: Target| {
+        let folder = built_in(root).join(target.triple).join("release");
+        let path = folder.join(target.program());
+        let bytes = fs::read(&path).with_context(|| format!("cannot read {}", path.display()))?;
+        Ok(Program { target, bytes })
+    };
+    TARGETS.into_iter().map(read).collect()
+}
+
+/// The target folder of a release.
+fn built_in(root: &Path) -> PathBuf {
+    root.join("target/dist/build")
+}
+
+/// Runs a build of cargo in release mode, in which no folder's path and no time is visible.
+fn reproducibly(
+    command: &mut Command,
+    root: &Path,
+    toolchain: &Toolchain,
+    seconds: u64,
+) -> Result<()> {
     let renamed = toolchain.renamed(root);
     let rust = renamed
         .iter()
@@ -105,20 +151,11 @@ pub(crate) fn build(root: &Path, toolchain: &Toolchain, seconds: u64) -> Result<
     let c = renamed
         .iter()
         .map(|(from, to)| format!("-ffile-prefix-map={}={to}", from.display()));
-    let mut command = cargo(root);
     command
-        .args(["build", "--release", "--locked", "--target-dir"])
-        .arg(&target)
+        .args(["--release", "--locked", "--target-dir"])
+        .arg(built_in(root))
         // As a part of the workspace, so that dependencies have the same features as in the tests.
-        .args([
-            "--workspace",
-            "--bin",
-            "platform-server",
-            "--bin",
-            "platform",
-            "--features",
-            FEATURES,
-        ])
+        .args(["--workspace", "--features", FEATURES])
         // The separator of arguments in this variable.
         .env(
             "CARGO_ENCODED_RUSTFLAGS",
@@ -127,8 +164,7 @@ pub(crate) fn build(root: &Path, toolchain: &Toolchain, seconds: u64) -> Result<
         .env("CFLAGS", c.collect::<Vec<_>>().join(" "))
         // The times of embedded files.
         .env("SOURCE_DATE_EPOCH", seconds.to_string());
-    run(&mut command)?;
-    Ok(target.join("release"))
+    run(command)
 }
 
 /// Copies a commit of `root` to `to`, with the npm packages that build the runtime.

@@ -10,9 +10,14 @@ use crate::workspace::{FEATURES, Workspace};
 
 /// Builds the server with the runtime, and returns the runtime's sizes.
 pub(crate) fn run(workspace: &Workspace, release: bool) -> Result<Sizes> {
+    with(workspace, &[], release)
+}
+
+/// Builds the server with the runtime, and other programs. Returns the runtime's sizes.
+pub(crate) fn with(workspace: &Workspace, others: &[&str], release: bool) -> Result<Sizes> {
     let stopwatch = Stopwatch::start();
     terminal::note("building the server, and runtime.js for it");
-    compile(workspace, "platform-server", release)?;
+    compile(workspace, &[&["platform-server"], others].concat(), release)?;
     let sizes = Sizes::read(&workspace.root)?;
     terminal::note(&format!(
         "server built in {stopwatch}; runtime.js has {} bytes in brotli",
@@ -27,7 +32,7 @@ pub(crate) fn runtime(workspace: &Workspace) -> Result<Sizes> {
     terminal::note(
         "building runtime.js; where it has changed, with a standard library made for size, which takes a minute the first time",
     );
-    compile(workspace, "loader", false)?;
+    compile(workspace, &["loader"], false)?;
     let loader = workspace.binary(false, "loader");
     run_command(command(loader, &workspace.root).arg("."))?;
     terminal::note(&format!("runtime.js built in {stopwatch}"));
@@ -54,10 +59,13 @@ pub(crate) fn cluster(workspace: &Workspace, release: bool) -> Result<()> {
     Ok(())
 }
 
-/// Compiles a program with the features that it has in the whole workspace, so that it shares its
-/// dependencies with every other program here.
-pub(crate) fn compile(workspace: &Workspace, program: &str, release: bool) -> Result<()> {
-    let mut arguments = vec!["build", "--workspace", "--bin", program];
+/// Compiles programs with the features that they have in the whole workspace, so that they share
+/// their dependencies with every other program here.
+pub(crate) fn compile(workspace: &Workspace, programs: &[&str], release: bool) -> Result<()> {
+    let mut arguments = vec!["build", "--workspace"];
+    for program in programs {
+        arguments.extend(["--bin", *program]);
+    }
     if release {
         arguments.push("--release");
     }

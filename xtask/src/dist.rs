@@ -13,8 +13,12 @@ use crate::{build, setup};
 pub(crate) fn run(workspace: &Workspace, verify: bool) -> Result<ExitCode> {
     let stopwatch = Stopwatch::start();
     setup::run(workspace, setup::Purpose::Dist)?;
-    build::compile(workspace, "dist", false)?;
+    build::compile(workspace, &["dist"], false)?;
     let mut dist = command(workspace.binary(false, "dist"), &workspace.root);
+    // Cargo finds its command `zigbuild` there, which finds zig.
+    let folders = std::iter::once(workspace.python("dist").join("bin"));
+    let folders = folders.chain(std::env::split_paths(&workspace.path));
+    dist.env("PATH", std::env::join_paths(folders)?);
     if verify {
         dist.arg("--verify");
     }

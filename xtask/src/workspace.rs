@@ -61,6 +61,11 @@ impl Workspace {
             .join(name)
     }
 
+    /// Where the Python packages of a folder are installed.
+    pub(crate) fn python(&self, folder: &str) -> PathBuf {
+        self.tools.join(format!("python-{folder}"))
+    }
+
     /// The version of wasm-bindgen that the root `Cargo.toml` pins.
     pub(crate) fn wasm_bindgen_version(&self) -> Result<String> {
         let manifest = self.root.join("Cargo.toml");

@@ -11,6 +11,9 @@ use crate::workspace::Workspace;
 /// Inside `node_modules`, the lock file that it was installed from.
 pub(super) const INSTALLED_LOCK: &str = "node_modules/.installed-package-lock.json";
 
+/// The list of Python packages; inside their environment, the list that it was installed from.
+pub(super) const REQUIREMENTS: &str = "requirements.txt";
+
 /// What is installed on this machine.
 pub(super) struct Machine<'a> {
     workspace: &'a Workspace,
@@ -43,6 +46,12 @@ impl<'a> Machine<'a> {
                 .bin(self.workspace)
                 .is_ok_and(|bin| tool.programs().iter().all(|name| bin.join(name).is_file())),
             Check::NpmPackages(folder) => packages_are_current(&self.workspace.root.join(folder)),
+            Check::PythonPackages(folder) => {
+                let wanted = self.workspace.root.join(folder).join(REQUIREMENTS);
+                let installed = self.workspace.python(folder).join(REQUIREMENTS);
+                std::fs::read(wanted)
+                    .is_ok_and(|wanted| std::fs::read(installed).is_ok_and(|known| known == wanted))
+            }
         }
     }
 
@@ -107,6 +116,26 @@ mod tests {
 
         fs::write(folder.path().join("package-lock.json"), "two").unwrap();
         assert!(!packages_are_current(folder.path()));
+    }
+
+    #[test]
+    fn python_packages_are_installed_again_when_their_list_has_changed() {
+        let root = tempfile::tempdir().unwrap();
+        let workspace = workspace(root.path());
+        let machine = Machine {
+            workspace: &workspace,
+            toolchain: root.path().to_owned(),
+        };
+        let has = || machine.has(&Check::PythonPackages("dist"));
+        assert!(!has());
+        fs::create_dir(root.path().join("dist")).unwrap();
+        fs::write(root.path().join("dist/requirements.txt"), "one").unwrap();
+        assert!(!has());
+        fs::create_dir_all(workspace.python("dist")).unwrap();
+        fs::write(workspace.python("dist").join(REQUIREMENTS), "one").unwrap();
+        assert!(has());
+        fs::write(root.path().join("dist/requirements.txt"), "two").unwrap();
+        assert!(!has());
     }
 
     #[test]

@@ -7,7 +7,7 @@ use std::process::Command;
 
 use anyhow::{Context, Result, bail};
 
-use super::check::INSTALLED_LOCK;
+use super::check::{INSTALLED_LOCK, REQUIREMENTS};
 use super::steps::{Fix, Tool};
 use crate::command::{cargo, command, output, run};
 use crate::terminal;
@@ -36,6 +36,7 @@ impl<'a> Fixer<'a> {
             ),
             Fix::CargoInstall(tool) => self.cargo_install(*tool),
             Fix::NpmPackages(folder) => self.npm(folder),
+            Fix::PythonPackages(folder) => self.python(folder),
         }
     }
 
@@ -118,6 +119,23 @@ impl<'a> Fixer<'a> {
             folder.join(INSTALLED_LOCK),
         )
         .context("the installed packages cannot be marked")?;
+        Ok(())
+    }
+
+    fn python(&self, folder: &str) -> Result<()> {
+        let environment = self.workspace.python(folder);
+        let requirements = self.workspace.root.join(folder).join(REQUIREMENTS);
+        run(self
+            .command("python3")
+            .args(["-m", "venv"])
+            .arg(&environment))
+        .context("try the same command by hand; Debian has it in python3-venv")?;
+        let mut pip = command(environment.join("bin/pip"), &self.workspace.root);
+        pip.args(["install", "--quiet", "--disable-pip-version-check", "-r"]);
+        run(pip.arg(&requirements))
+            .context("try the same command by hand; it needs the Python package index")?;
+        fs::copy(requirements, environment.join(REQUIREMENTS))
+            .context("the installed packages cannot be marked")?;
         Ok(())
     }
 

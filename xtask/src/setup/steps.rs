@@ -60,6 +60,8 @@ pub(super) enum Check {
     Tool(Tool),
     /// The npm packages of this folder match its lock file.
     NpmPackages(&'static str),
+    /// The Python packages of this folder match its `requirements.txt`.
+    PythonPackages(&'static str),
 }
 
 /// How to do a step.
@@ -72,6 +74,8 @@ pub(super) enum Fix {
     CargoInstall(Tool),
     /// Install the npm packages of this folder's lock file.
     NpmPackages(&'static str),
+    /// Install the packages of this folder's `requirements.txt` into an environment of their own.
+    PythonPackages(&'static str),
 }
 
 /// A program from crates.io, kept in the user's cache by its version.
@@ -270,12 +274,40 @@ pub(super) const STEPS: &[Step] = &[
     },
     Step {
         name: "Python",
-        why: "the documents' backend and dev server in Python are tested, and schemathesis runs",
-        must: &[Test],
+        why: "the documents' backend and dev server in Python are tested, and schemathesis runs; zig comes from PyPI",
+        must: &[Dist, Test],
         may: &[],
         without: "",
         check: Check::Programs(&["python3"]),
         fix: Fix::Debian(&["python3", "python3-venv"]),
+    },
+    Step {
+        name: "targets of the command line",
+        why: "the standard library of the machines that the command line is built for",
+        must: &[Dist],
+        may: &[],
+        without: "",
+        check: Check::Toolchain(&[
+            "lib/rustlib/x86_64-unknown-linux-musl/lib",
+            "lib/rustlib/aarch64-unknown-linux-musl/lib",
+            "lib/rustlib/x86_64-pc-windows-gnu/lib",
+        ]),
+        fix: Fix::Rustup(&[
+            "target",
+            "add",
+            "x86_64-unknown-linux-musl",
+            "aarch64-unknown-linux-musl",
+            "x86_64-pc-windows-gnu",
+        ]),
+    },
+    Step {
+        name: "zig",
+        why: "the C compiler and the C libraries of the machines that the command line is built for",
+        must: &[Dist],
+        may: &[],
+        without: "",
+        check: Check::PythonPackages("dist"),
+        fix: Fix::PythonPackages("dist"),
     },
     Step {
         name: "Go",

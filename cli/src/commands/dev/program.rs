@@ -195,11 +195,6 @@ impl Group {
         Self
     }
 
-    /// There is none.
-    pub(super) const fn number(self) -> Option<i32> {
-        None
-    }
-
     const fn send(self, _signal: Signal) {}
 
     const fn has_members(self) -> bool {

@@ -1,0 +1,168 @@
+//! A new developer's first minute: the command line comes from the platform itself, by its installer
+//! and by npm, into an empty home folder.
+
+#![expect(clippy::unwrap_used, reason = "a test reports by failing")]
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output, Stdio};
+use std::sync::Arc;
+
+use platform_tests::accessibility::Look;
+use platform_tests::browser::{Browser, Engine, Stage};
+use platform_tests::server::{self, Server};
+use platform_tests::settings;
+use tempfile::TempDir;
+
+/// Lets Node.js find names under `localhost`, as it finds the names of a public platform.
+const FINDS_LOCALHOST: &str = "--import=data:text/javascript,import%20dns%20from'node:dns';\
+    const%20known=dns.lookup;\
+    dns.lookup=(name,...rest)=>known(name.endsWith('.localhost')%3F'127.0.0.1':name,...rest)";
+
+/// A platform that hands out the command line of this build, and an empty home folder.
+struct Scene {
+    server: Server,
+    folder: TempDir,
+}
+
+impl Scene {
+    async fn new() -> Self {
+        let folder = TempDir::with_prefix("platform-tests-").unwrap();
+        let cli = folder.path().join("cli");
+        let packed = Command::new(server::built("platform-dist", "dist"))
+            .arg("command-line")
+            .arg(server::built("platform-cli", "platform"))
+            .arg(&cli)
+            .status();
+        assert!(packed.unwrap().success());
+        std::fs::create_dir(folder.path().join("home")).unwrap();
+        let variables = [("PLATFORM_CLI_FOLDER", cli.to_str().unwrap())];
+        let data = folder.path().join("data");
+        let server = Server::start_set(&data, "", &variables).await;
+        Self { server, folder }
+    }
+
+    fn home(&self) -> PathBuf {
+        self.folder.path().join("home")
+    }
+
+    /// A program in the home folder, with nothing of this machine's environment but its `PATH`.
+    fn command(&self, program: impl AsRef<Path>) -> Command {
+        let mut command = Command::new(program.as_ref());
+        command
+            .current_dir(self.home())
+            .env_clear()
+            .env("HOME", self.home())
+            .env("PATH", settings::variable("PATH").unwrap())
+            .stdin(Stdio::null());
+        command
+    }
+
+    /// Runs the line of the platform's page that installs the command line in a shell.
+    fn install(&self) -> Output {
+        let line = format!("curl -fsSL {}/cli/install.sh | sh", self.server.origin);
+        self.command("sh").args(["-c", &line]).output().unwrap()
+    }
+}
+
+fn text(bytes: &[u8]) -> &str {
+    std::str::from_utf8(bytes).unwrap()
+}
+
+/// Runs the installed program: its version, and the exit status of a failure.
+fn assert_runs(scene: &Scene, program: &Path) {
+    let version = scene.command(program).arg("--version").output().unwrap();
+    assert_eq!(
+        text(&version.stdout),
+        format!("platform {}\n", env!("CARGO_PKG_VERSION")),
+        "{version:?}"
+    );
+    let wrong = scene.command(program).arg("unknown").output().unwrap();
+    assert_eq!(wrong.status.code(), Some(2), "{wrong:?}");
+    let signed_out = scene
+        .command(program)
+        .args(["whoami", "--origin", &scene.server.origin])
+        .output()
+        .unwrap();
+    assert_eq!(signed_out.status.code(), Some(3), "{signed_out:?}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn one_line_in_a_shell_installs_the_command_line() {
+    let scene = Scene::new().await;
+    let program = scene.home().join(".local/bin/platform");
+    // Again, over the first one.
+    for _ in 0..2 {
+        let installed = scene.install();
+        assert!(installed.status.success(), "{installed:?}");
+        let said = text(&installed.stdout);
+        for part in [
+            format!("Installed platform {} as", env!("CARGO_PKG_VERSION")),
+            "to PATH: export PATH=".to_owned(),
+            format!("Next: platform login --origin {}", scene.server.origin),
+        ] {
+            assert!(said.contains(&part), "{part}\n{said}");
+        }
+        assert_runs(&scene, &program);
+    }
+    let folder = program.parent().unwrap();
+    assert_eq!(std::fs::read_dir(folder).unwrap().count(), 1);
+    scene.server.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_was_damaged_on_its_way_is_not_installed() {
+    let scene = Scene::new().await;
+    let cli = scene.folder.path().join("cli");
+    let files = std::fs::read_dir(&cli).unwrap();
+    let archive = files
+        .map(|file| file.unwrap().path())
+        .find(|path| path.to_str().unwrap().ends_with(".tar.gz"))
+        .unwrap();
+    // In its place, so that the server, which checked it before, sends this.
+    let mut bytes = std::fs::read(&archive).unwrap();
+    let last = bytes.len() - 1;
+    bytes[last] ^= 1;
+    std::fs::write(&archive, bytes).unwrap();
+    let installed = scene.install();
+    assert!(!installed.status.success(), "{installed:?}");
+    let said = text(&installed.stderr);
+    assert!(said.contains("is damaged: its SHA-256 is not"), "{said}");
+    assert!(!scene.home().join(".local").exists());
+    scene.server.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn npm_installs_the_command_line() {
+    let scene = Scene::new().await;
+    let address = format!("{}/cli/platform.tgz", scene.server.origin);
+    let prefix = scene.folder.path().join("prefix");
+    let installed = scene
+        .command(settings::program("NPM", &["npm"]))
+        .args(["install", "--global", "--no-audit", "--no-fund"])
+        .args(["--ignore-scripts", "--prefix"])
+        .arg(&prefix)
+        .arg(&address)
+        .env("NODE_OPTIONS", FINDS_LOCALHOST)
+        .output()
+        .unwrap();
+    assert!(installed.status.success(), "{installed:?}");
+    assert_runs(&scene, &prefix.join("bin/platform"));
+    scene.server.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_page_has_no_barrier() {
+    let scene = Scene::new().await;
+    let stage = Stage::new(Arc::new(Browser::start(Engine::Chromium).await));
+    stage.open(&format!("{}/cli", scene.server.origin)).await;
+    stage.says("All sums").await;
+    for look in Look::of(stage.engine()) {
+        stage.show_as(*look).await;
+        let barriers = stage.barriers().await;
+        assert!(barriers.is_empty(), "{look:?}:\n{}", barriers.join("\n"));
+    }
+    assert_eq!(stage.complaints().await, [""; 0]);
+    let browser = Arc::into_inner(stage.into_browser());
+    browser.unwrap().close().await;
+    scene.server.stop().await;
+}
