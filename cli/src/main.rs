@@ -8,6 +8,7 @@
 //! | [`session`], [`credentials`] | the account |
 //! | [`client`] | requests and responses |
 //! | [`archive`], [`sources`] | a folder to be deployed, and whether it holds sources |
+//! | [`newer`] | says when the platform hands out a newer version |
 //! | [`failure`], [`terminal`] | output and failures |
 
 mod archive;
@@ -20,6 +21,7 @@ mod credentials;
 mod environment;
 mod failure;
 mod manifest;
+mod newer;
 mod origin;
 mod revision;
 mod secret;
@@ -35,6 +37,7 @@ use clap::Parser as _;
 use args::Arguments;
 use environment::ProcessEnvironment;
 use failure::{Exit, Failure};
+use newer::HandedOut;
 
 fn main() -> ExitCode {
     let arguments = match Arguments::try_parse() {
@@ -64,9 +67,17 @@ fn main() -> ExitCode {
 }
 
 fn run(arguments: Arguments) -> Result<(), Failure> {
-    tokio::runtime::Builder::new_current_thread()
+    let wants_json = arguments.command.wants_json();
+    let environment = ProcessEnvironment::read();
+    let handed_out = HandedOut::default();
+    let outcome = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()
         .map_err(|error| Failure::failed(format!("The program cannot start: {error}.")))?
-        .block_on(commands::run(arguments, &ProcessEnvironment::read()))
+        .block_on(commands::run(arguments, &environment, &handed_out));
+    // A program that reads JSON may show its user all of standard error.
+    if !wants_json && let Some(folder) = environment.cache_folder() {
+        handed_out.tell(&folder, clock::now());
+    }
+    outcome
 }

@@ -23,6 +23,7 @@ use hyper_util::rt::TokioExecutor;
 use serde::Serialize;
 
 use crate::failure::Failure;
+use crate::newer::HandedOut;
 use crate::origin::PlatformOrigin;
 use crate::terminal::plain;
 use answer::Answer;
@@ -44,19 +45,26 @@ pub(crate) struct Http {
     client: Client<Connector, Body>,
     origin: PlatformOrigin,
     timeout: Duration,
+    handed_out: HandedOut,
 }
 
 impl Http {
-    /// Makes a client for a platform; it waits for `timeout` at most.
+    /// Makes a client for a platform; it waits for `timeout` at most. The version of this program
+    /// that the platform hands out is noted in `handed_out`.
     ///
     /// # Errors
     /// TLS is needed and this machine has no certificates.
-    pub(crate) fn new(origin: &PlatformOrigin, timeout: Duration) -> Result<Self, Failure> {
+    pub(crate) fn new(
+        origin: &PlatformOrigin,
+        timeout: Duration,
+        handed_out: HandedOut,
+    ) -> Result<Self, Failure> {
         let connector = connect::connector(origin, timeout)?;
         Ok(Self {
             client: Client::builder(TokioExecutor::new()).build(connector),
             origin: origin.clone(),
             timeout,
+            handed_out,
         })
     }
 
@@ -105,7 +113,9 @@ impl Http {
             .headers_mut()
             .insert(header::USER_AGENT, HeaderValue::from_static(USER_AGENT));
         let sent = self.client.request(request).await;
-        sent.map_err(|error| self.unreachable(&error))
+        let response = sent.map_err(|error| self.unreachable(&error))?;
+        self.handed_out.note(&self.origin, response.headers());
+        Ok(response)
     }
 
     /// Reads the rest of a response. The caller limits the time.

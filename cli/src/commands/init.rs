@@ -3,6 +3,7 @@
 use std::io;
 use std::path::Path;
 
+use platform_protocol::paths::CLI_PAGES;
 use rust_embed::RustEmbed;
 use toml_edit::{DocumentMut, Value, value};
 
@@ -56,8 +57,9 @@ pub(super) fn run(context: &Context<'_>, directory: &Path, force: bool) -> Resul
     )?;
     std::fs::write(&path, text).map_err(|error| cannot(&path, &error))?;
     terminal::note(format_args!(
-        "Created the game {slug} in {}, for the platform {} (`origin` in its platform.toml). Its README.md explains the next steps.",
+        "Created the game {slug} in {}, for the platform {} (`origin` in its platform.toml). Its README.md explains the next steps. Whoever works on it with you installs this program from {}{CLI_PAGES}.",
         directory.display(),
+        settings.origin,
         settings.origin
     ));
     Ok(())

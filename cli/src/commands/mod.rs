@@ -26,6 +26,7 @@ use crate::client::Http;
 use crate::credentials::Credentials;
 use crate::environment::ProcessEnvironment;
 use crate::failure::Failure;
+use crate::newer::HandedOut;
 use crate::session::Session;
 use crate::settings::Settings;
 
@@ -34,6 +35,7 @@ use crate::settings::Settings;
 struct Context<'a> {
     options: &'a GlobalOptions,
     environment: &'a ProcessEnvironment,
+    handed_out: &'a HandedOut,
 }
 
 impl Context<'_> {
@@ -54,7 +56,7 @@ impl Context<'_> {
 
     /// A client for the platform.
     fn http(&self, settings: &Settings) -> Result<Http, Failure> {
-        Http::new(&settings.origin, settings.timeout)
+        Http::new(&settings.origin, settings.timeout, self.handed_out.clone())
     }
 
     /// The session at the platform.
@@ -64,17 +66,19 @@ impl Context<'_> {
     }
 }
 
-/// Runs the given command.
+/// Runs the given command. Notes the version of this program that the platform hands out.
 ///
 /// # Errors
 /// Why it failed.
 pub(crate) async fn run(
     arguments: Arguments,
     environment: &ProcessEnvironment,
+    handed_out: &HandedOut,
 ) -> Result<(), Failure> {
     let context = Context {
         options: &arguments.global,
         environment,
+        handed_out,
     };
     match arguments.command {
         Command::Login { no_browser } => login::run(&context, no_browser).await,

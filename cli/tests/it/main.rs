@@ -12,6 +12,7 @@ mod exits;
 mod frames;
 mod help;
 mod logs;
+mod newer;
 mod platform;
 mod rolling_back;
 mod signing_in;

@@ -40,6 +40,8 @@ struct Inner {
     refresh: u64,
     /// Whether a refresh token was used twice, which ends the family.
     ended: bool,
+    /// The version of the command line that it hands out.
+    hands_out: Option<&'static str>,
 }
 
 /// A platform on a port of its own.
@@ -56,7 +58,8 @@ impl Platform {
             port: listener.local_addr().unwrap().port(),
             inner: Arc::default(),
         };
-        let app = Router::new().fallback(answer).with_state(platform.clone());
+        let app = Router::new().fallback(named_answer);
+        let app = app.with_state(platform.clone());
         tokio::spawn(async move { axum::serve(listener, app).await });
         platform
     }
@@ -130,6 +133,11 @@ impl Platform {
         let call = format!("GET - /api/projects/{slug}/environments/{environment}");
         let url = format!("http://{slug}.platform.localhost:{}", self.port);
         self.say(&call, &[(200, json!({"url": url, "deployments": []}))]);
+    }
+
+    /// Names this version of the command line in every answer.
+    pub(crate) fn hands_out(&self, version: &'static str) {
+        self.lock().hands_out = Some(version);
     }
 
     /// Whether a used refresh token was sent a second time.
@@ -222,6 +230,17 @@ impl Platform {
         };
         Some(axum::Json(value).into_response())
     }
+}
+
+async fn named_answer(State(platform): State<Platform>, request: Request) -> Response {
+    let version = platform.lock().hands_out;
+    let mut response = answer(State(platform), request).await;
+    if let Some(version) = version {
+        let name = header::HeaderName::from_static("x-platform-cli");
+        let headers = response.headers_mut();
+        headers.insert(name, header::HeaderValue::from_static(version));
+    }
+    response
 }
 
 async fn answer(State(platform): State<Platform>, request: Request) -> Response {

@@ -11,6 +11,7 @@ use crate::platform::Platform;
 pub(crate) struct Home {
     folder: tempfile::TempDir,
     origin: Option<String>,
+    cache: Option<PathBuf>,
 }
 
 /// The outcome of a run of the program.
@@ -25,6 +26,7 @@ impl Home {
     pub(crate) fn of(platform: &Platform) -> Self {
         Self {
             folder: tempfile::tempdir().unwrap(),
+            cache: None,
             origin: Some(platform.origin()),
         }
     }
@@ -32,6 +34,7 @@ impl Home {
     pub(crate) fn at(origin: &str) -> Self {
         Self {
             folder: tempfile::tempdir().unwrap(),
+            cache: None,
             origin: Some(origin.to_owned()),
         }
     }
@@ -45,6 +48,11 @@ impl Home {
 
     pub(crate) fn path(&self, name: &str) -> PathBuf {
         self.folder.path().join(name)
+    }
+
+    /// Keeps copies where another user does.
+    pub(crate) fn shares_cache_of(&mut self, other: &Self) {
+        self.cache = Some(other.path(".cache"));
     }
 
     pub(crate) fn credentials(&self) -> PathBuf {
@@ -69,6 +77,9 @@ impl Home {
             .current_dir(self.folder.path())
             .stdin(Stdio::null())
             .kill_on_drop(true);
+        if let Some(cache) = &self.cache {
+            command.env("XDG_CACHE_HOME", cache);
+        }
         if let Some(origin) = &self.origin {
             command.env("PLATFORM_ORIGIN", origin);
         }
