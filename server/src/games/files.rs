@@ -12,6 +12,7 @@
 //! | `lru` | which of them were used last |
 //! | `open_file` | a file that is being read |
 //! | `pieces` | a file that is read in pieces to be stored |
+//! | `turns` | whose file is fetched from the bucket next |
 
 #[cfg(feature = "cluster")]
 mod bucket;
@@ -29,6 +30,8 @@ mod pieces;
 mod shared;
 #[cfg(feature = "cluster")]
 mod transport;
+#[cfg(feature = "cluster")]
+mod turns;
 
 use std::ops::Range;
 use std::path::Path;
@@ -196,37 +199,52 @@ impl FileStore {
         }
     }
 
-    /// Opens a file. From then on it can be read even if the bucket does not answer.
+    /// Opens a file for `game`. From then on it can be read even if the bucket does not answer. One
+    /// game may fetch only some files from the bucket at the same time, and few large ones.
     ///
     /// # Errors
     /// As [`FileStore::read`]. A missing file in a folder is only noticed when it is read.
-    pub async fn open_file(&self, sha256: &str) -> Result<OpenFile, FileError> {
+    #[cfg_attr(
+        not(feature = "cluster"),
+        expect(unused_variables, reason = "a folder has no turns")
+    )]
+    pub async fn open_file(&self, entry: &FileEntry, game: &str) -> Result<OpenFile, FileError> {
         match &self.0 {
-            Place::Folder(folder) => folder.open_file(sha256),
+            Place::Folder(folder) => folder.open_file(&entry.sha256),
             #[cfg(feature = "cluster")]
-            Place::Shared(shared) => shared.open_file(sha256).await,
+            Place::Shared(shared) => shared.open_file(entry, game).await,
         }
     }
 
-    /// Returns the whole content of a file.
+    /// Returns the whole content of a file, for `game`.
     ///
     /// # Errors
     /// [`FileError::Missing`], [`FileError::Name`], [`FileError::Backend`]; for files in a bucket
     /// [`FileError::Unavailable`], [`FileError::Absent`], [`FileError::Damaged`].
-    pub async fn read(&self, sha256: &str) -> Result<Bytes, FileError> {
+    #[cfg_attr(
+        not(feature = "cluster"),
+        expect(unused_variables, reason = "a folder has no turns")
+    )]
+    pub async fn read(&self, entry: &FileEntry, game: &str) -> Result<Bytes, FileError> {
         match &self.0 {
-            Place::Folder(folder) => folder.read(sha256).await,
+            Place::Folder(folder) => folder.read(&entry.sha256).await,
             #[cfg(feature = "cluster")]
-            Place::Shared(shared) => shared.open_file(sha256).await?.read_all().await,
+            Place::Shared(shared) => shared.open_file(entry, game).await?.read_all().await,
         }
     }
 
-    /// Returns some bytes of a file, from `range.start` up to, but not including, `range.end`.
+    /// Returns some bytes of a file, for `game`: from `range.start` up to, but not including,
+    /// `range.end`.
     ///
     /// # Errors
     /// As [`FileStore::read`].
-    pub async fn read_range(&self, sha256: &str, range: Range<u64>) -> Result<Bytes, FileError> {
-        self.open_file(sha256).await?.read(range).await
+    pub async fn read_range(
+        &self,
+        entry: &FileEntry,
+        range: Range<u64>,
+        game: &str,
+    ) -> Result<Bytes, FileError> {
+        self.open_file(entry, game).await?.read(range).await
     }
 
     /// Whether files are shared with other nodes, so that they may be out of reach.
@@ -291,23 +309,38 @@ mod tests {
 
     const ABC: &str = "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad";
 
+    fn named(sha256: &str) -> FileEntry {
+        FileEntry {
+            sha256: sha256.to_owned(),
+            size: 3,
+        }
+    }
+
+    fn abc() -> FileEntry {
+        named(ABC)
+    }
+
     #[tokio::test]
     async fn a_file_is_read_back_under_the_name_of_its_content() {
         let directory = tempfile::tempdir().unwrap();
         let files = FileStore::local(directory.path()).unwrap();
         let entry = files.put(Bytes::from_static(b"abc")).await.unwrap();
-        assert_eq!(
-            entry,
-            FileEntry {
-                sha256: ABC.into(),
-                size: 3
-            }
-        );
+        assert_eq!(entry, abc());
         assert_eq!(files.put(Bytes::from_static(b"abc")).await.unwrap(), entry);
-        assert_eq!(files.read(ABC).await.unwrap().as_ref(), b"abc");
-        assert_eq!(files.read_range(ABC, 1..3).await.unwrap().as_ref(), b"bc");
+        assert_eq!(files.read(&abc(), "game").await.unwrap().as_ref(), b"abc");
+        assert_eq!(
+            files
+                .read_range(&abc(), 1..3, "game")
+                .await
+                .unwrap()
+                .as_ref(),
+            b"bc"
+        );
         let reopened = FileStore::local(directory.path()).unwrap();
-        assert_eq!(reopened.read(ABC).await.unwrap().as_ref(), b"abc");
+        assert_eq!(
+            reopened.read(&abc(), "game").await.unwrap().as_ref(),
+            b"abc"
+        );
     }
 
     #[tokio::test]
@@ -326,10 +359,12 @@ mod tests {
     async fn a_missing_file_and_a_bad_name_are_told_apart() {
         let directory = tempfile::tempdir().unwrap();
         let files = FileStore::local(directory.path()).unwrap();
-        assert!(matches!(files.read(ABC).await, Err(FileError::Missing(name)) if name == ABC));
+        assert!(
+            matches!(files.read(&abc(), "game").await, Err(FileError::Missing(name)) if name == ABC)
+        );
         for name in ["", "..", "../../etc/passwd", &ABC.to_uppercase(), &ABC[1..]] {
             assert!(
-                matches!(files.read(name).await, Err(FileError::Name)),
+                matches!(files.read(&named(name), "game").await, Err(FileError::Name)),
                 "{name}"
             );
         }

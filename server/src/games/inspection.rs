@@ -52,7 +52,7 @@ pub(super) async fn inspect_kept(
         // An empty file has no range to read.
         Some(page) if page.size > 0 => {
             let range = 0..page.size.min(PAGE_BYTES);
-            files.read_range(&page.sha256, range).await?
+            files.read_range(page, range, &deployment.slug).await?
         }
         _ => bytes::Bytes::new(),
     };

@@ -98,19 +98,24 @@ impl Contents {
         }
     }
 
-    /// Returns some bytes of a file as the body of a response. A large file is never in memory as a
-    /// whole.
+    /// Returns some bytes of a file as the body of a response of `game`. A large file is never in
+    /// memory as a whole.
     ///
     /// # Errors
     /// Those of [`FileStore::read`]. If reading a large file fails later, the body ends with an
     /// error.
-    pub async fn body(&self, entry: &FileEntry, span: Range<u64>) -> Result<Body, Arc<FileError>> {
+    pub async fn body(
+        &self,
+        game: &str,
+        entry: &FileEntry,
+        span: Range<u64>,
+    ) -> Result<Body, Arc<FileError>> {
         if entry.size > KEPT.min(self.largest) {
             // Before the response begins, so that a file that is out of reach is an error.
-            let file = Box::pin(self.files.open_file(&entry.sha256)).await?;
+            let file = Box::pin(self.files.open_file(entry, game)).await?;
             return Ok(stream(file, span));
         }
-        let whole = self.read(entry).await?;
+        let whole = self.read(game, entry).await?;
         let start = usize::try_from(span.start).unwrap_or(usize::MAX);
         let end = usize::try_from(span.end).unwrap_or(usize::MAX);
         if end > whole.len() || start > end {
@@ -122,7 +127,7 @@ impl Contents {
 
     /// Returns a whole file, from the cache if possible. Concurrent requests for one file share one
     /// read.
-    async fn read(&self, entry: &FileEntry) -> Result<Bytes, Arc<FileError>> {
+    async fn read(&self, game: &str, entry: &FileEntry) -> Result<Bytes, Arc<FileError>> {
         let key = Key {
             sha256: entry.sha256.clone(),
             coding: Coding::Identity,
@@ -131,19 +136,19 @@ impl Contents {
             return Ok(bytes);
         }
         let read = async {
-            let bytes = self.files.read(&entry.sha256).await?;
+            let bytes = self.files.read(entry, game).await?;
             Ok::<_, FileError>(Kept::Bytes(bytes))
         };
         // This future is rarely needed, and would be a part of that of every request.
         match Box::pin(self.memory.try_get_with(key, read)).await? {
             Kept::Bytes(bytes) => Ok(bytes),
-            Kept::NotWorthIt => Ok(self.files.read(&entry.sha256).await?),
+            Kept::NotWorthIt => Ok(self.files.read(entry, game).await?),
         }
     }
 
-    /// Returns the file in this coding, if it has been compressed already. Otherwise starts to
+    /// Returns the file of `game` in this coding, if it has been compressed already. Otherwise starts to
     /// compress it, and returns `None`, so that the uncompressed file is sent.
-    pub async fn compressed(&self, entry: &FileEntry, coding: Coding) -> Option<Bytes> {
+    pub async fn compressed(&self, game: &str, entry: &FileEntry, coding: Coding) -> Option<Bytes> {
         if coding == Coding::Identity || self.largest == 0 || !COMPRESSED.contains(&entry.size) {
             return None;
         }
@@ -155,27 +160,27 @@ impl Contents {
             Some(Kept::Bytes(bytes)) => Some(bytes),
             Some(Kept::NotWorthIt) => None,
             None => {
-                self.begin_to_compress(key);
+                self.begin_to_compress(game, entry, coding);
                 None
             }
         }
     }
 
-    fn begin_to_compress(&self, key: Key) {
+    fn begin_to_compress(&self, game: &str, entry: &FileEntry, coding: Coding) {
         let Ok(turn) = Arc::clone(&self.compressing).try_acquire_owned() else {
             return;
         };
-        let contents = self.clone();
+        let (contents, game, entry) = (self.clone(), game.to_owned(), entry.clone());
         tokio::spawn(async move {
             let _turn = turn;
-            let bytes = match contents.files.read(&key.sha256).await {
+            let bytes = match contents.files.read(&entry, &game).await {
                 Ok(bytes) => bytes,
                 Err(error) => {
-                    tracing::error!(sha256 = key.sha256, %error, "a deployed file cannot be read");
+                    tracing::error!(sha256 = entry.sha256, %error, "a deployed file cannot be read");
                     return;
                 }
             };
-            let (before, coding) = (bytes.len(), key.coding);
+            let before = bytes.len();
             let done = tokio::task::spawn_blocking(move || compress(&bytes, coding)).await;
             // Compressing must save at least a tenth.
             let worth = |after: &Bytes| {
@@ -184,6 +189,10 @@ impl Contents {
             let kept = match done {
                 Ok(Ok(after)) if worth(&after) => Kept::Bytes(after),
                 _ => Kept::NotWorthIt,
+            };
+            let key = Key {
+                sha256: entry.sha256,
+                coding,
             };
             contents.memory.insert(key, kept).await;
         });
@@ -246,12 +255,12 @@ mod tests {
     async fn a_file_in_use_is_read_once() {
         let (folder, contents, entry) = with(b"0123456789", 1 << 20).await;
         assert_eq!(
-            bytes(contents.body(&entry, 0..10).await.unwrap()).await,
+            bytes(contents.body("game", &entry, 0..10).await.unwrap()).await,
             "0123456789"
         );
         std::fs::remove_dir_all(folder.path()).unwrap();
         assert_eq!(
-            bytes(contents.body(&entry, 2..4).await.unwrap()).await,
+            bytes(contents.body("game", &entry, 2..4).await.unwrap()).await,
             "23"
         );
     }
@@ -260,30 +269,45 @@ mod tests {
     async fn without_room_every_answer_is_read() {
         let (folder, contents, entry) = with(b"0123456789", 0).await;
         assert_eq!(
-            bytes(contents.body(&entry, 0..10).await.unwrap()).await,
+            bytes(contents.body("game", &entry, 0..10).await.unwrap()).await,
             "0123456789"
         );
         std::fs::remove_dir_all(folder.path()).unwrap();
-        let body = contents.body(&entry, 0..10).await.unwrap();
+        let body = contents.body("game", &entry, 0..10).await.unwrap();
         assert!(axum::body::to_bytes(body, usize::MAX).await.is_err());
-        assert_eq!(contents.compressed(&entry, Coding::Brotli).await, None);
+        assert_eq!(
+            contents.compressed("game", &entry, Coding::Brotli).await,
+            None
+        );
     }
 
     #[tokio::test]
     async fn the_second_who_asks_gets_it_compressed() {
         static TEXT: [u8; 20_000] = [b'a'; 20_000];
         let (_folder, contents, entry) = with(&TEXT, 1 << 20).await;
-        assert_eq!(contents.compressed(&entry, Coding::Brotli).await, None);
+        assert_eq!(
+            contents.compressed("game", &entry, Coding::Brotli).await,
+            None
+        );
         settled(&contents).await;
-        let brotli = contents.compressed(&entry, Coding::Brotli).await.unwrap();
+        let brotli = contents
+            .compressed("game", &entry, Coding::Brotli)
+            .await
+            .unwrap();
         let mut plain = Vec::new();
         brotli::Decompressor::new(&*brotli, 4_096)
             .read_to_end(&mut plain)
             .unwrap();
         assert_eq!(plain, TEXT);
-        assert_eq!(contents.compressed(&entry, Coding::Gzip).await, None);
+        assert_eq!(
+            contents.compressed("game", &entry, Coding::Gzip).await,
+            None
+        );
         settled(&contents).await;
-        let gzip = contents.compressed(&entry, Coding::Gzip).await.unwrap();
+        let gzip = contents
+            .compressed("game", &entry, Coding::Gzip)
+            .await
+            .unwrap();
         let mut plain = Vec::new();
         flate2::read::GzDecoder::new(&*gzip)
             .read_to_end(&mut plain)
@@ -297,10 +321,16 @@ mod tests {
             .flat_map(|number| Sha256::digest(number.to_le_bytes()))
             .collect();
         let (folder, contents, entry) = with(noise.leak(), 1 << 20).await;
-        assert_eq!(contents.compressed(&entry, Coding::Brotli).await, None);
+        assert_eq!(
+            contents.compressed("game", &entry, Coding::Brotli).await,
+            None
+        );
         settled(&contents).await;
         std::fs::remove_dir_all(folder.path()).unwrap();
-        assert_eq!(contents.compressed(&entry, Coding::Brotli).await, None);
+        assert_eq!(
+            contents.compressed("game", &entry, Coding::Brotli).await,
+            None
+        );
         assert_eq!(contents.compressing.available_permits(), 1, "nothing began");
     }
 }

@@ -352,8 +352,8 @@ async fn a_thousand_requests_for_a_cold_file_read_it_once() {
     let before = bucket.proxy.gets();
     let asking: Vec<_> = (0..1_000)
         .map(|_| {
-            let (files, name) = (Arc::clone(&files), entry.sha256.clone());
-            tokio::spawn(async move { files.read(&name).await })
+            let (files, name) = (Arc::clone(&files), entry.clone());
+            tokio::spawn(async move { files.read(&name, "game").await })
         })
         .collect();
     for asking in asking {
@@ -361,12 +361,70 @@ async fn a_thousand_requests_for_a_cold_file_read_it_once() {
     }
     assert_eq!(bucket.proxy.gets() - before, 1);
     // One that is missing is asked for once as well, and by all who come soon after.
-    let missing = "0".repeat(64);
+    let missing = bogus(0, 3);
     for _ in 0..5 {
-        let read = files.read(&missing).await;
+        let read = files.read(&missing, "game").await;
         assert!(matches!(read, Err(FileError::Absent(_))), "{read:?}");
     }
     assert_eq!(bucket.proxy.gets() - before, 2);
+}
+
+/// The entry of a file whose name is only this number.
+fn bogus(number: u64, size: u64) -> FileEntry {
+    let sha256 = format!("{number:064x}");
+    FileEntry { sha256, size }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_games_large_files_keep_no_other_file_waiting() {
+    let (bucket, folder) = (Bucket::start().await, tempfile::tempdir().unwrap());
+    let files = Arc::new(store(&bucket, &folder, 512).await);
+    let small = files.put(noise(5, 12).into()).await.unwrap();
+    let large = files.put(noise(6, 5 * MIB).into()).await.unwrap();
+    let slow: Vec<FileEntry> = (1..=24).map(|number| bogus(number, 40 << 20)).collect();
+    for entry in &slow {
+        let object = bucket.object(&entry.sha256);
+        std::fs::create_dir_all(object.parent().unwrap()).unwrap();
+        let object = std::fs::File::create(object).unwrap();
+        object.set_len(entry.size).unwrap();
+    }
+    let before = bucket.proxy.gets();
+    bucket.proxy.hold_each_after(MIB as i64);
+    let asked = |entry: &FileEntry, game: &'static str| {
+        let (files, entry) = (Arc::clone(&files), entry.clone());
+        tokio::spawn(async move { files.read(&entry, game).await })
+    };
+    let of_one: Vec<_> = slow.iter().map(|entry| asked(entry, "one")).collect();
+    until(|| bucket.proxy.gets() == before + 2).await;
+    // A small file of any game does not wait for a large one to end.
+    assert_eq!(files.read(&small, "one").await.unwrap().len(), 12);
+    assert!(of_one.iter().all(|asking| !asking.is_finished()));
+    // Neither does a large one of another game.
+    let of_another = asked(&large, "another");
+    until(|| bucket.proxy.gets() == before + 4).await;
+    assert!(of_one.iter().all(|asking| !asking.is_finished()));
+    // What nobody waits for any more is not fetched once its turn comes.
+    for asking in of_one {
+        asking.abort();
+        assert!(asking.await.unwrap_err().is_cancelled());
+    }
+    bucket.proxy.mend();
+    assert_eq!(of_another.await.unwrap().unwrap().len(), 5 * MIB);
+    let last = bogus(99, 40 << 20);
+    let absent = files.read(&last, "one").await;
+    assert!(matches!(absent, Err(FileError::Absent(_))), "{absent:?}");
+    // Two of ten pieces, one of two, the small one, and the one that is not there.
+    assert_eq!(bucket.proxy.gets(), before + 2 * 10 + 2 + 1 + 1);
+}
+
+/// Waits until this is so.
+async fn until(is_so: impl Fn() -> bool) {
+    let become_so = async {
+        while !is_so() {
+            tokio::task::yield_now().await;
+        }
+    };
+    tokio::time::timeout(NEVER, become_so).await.unwrap();
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -386,7 +444,7 @@ async fn a_full_cache_serves_everything_and_stays_within_its_size() {
             .map(|(entry, content)| {
                 let files = Arc::clone(&files);
                 tokio::spawn(async move {
-                    let read = files.read(&entry.sha256).await.unwrap();
+                    let read = files.read(&entry, "game").await.unwrap();
                     assert!(read == content);
                 })
             })
@@ -395,7 +453,7 @@ async fn a_full_cache_serves_everything_and_stays_within_its_size() {
             asking.await.unwrap();
         }
     }
-    files.read(&entries[1].0.sha256).await.unwrap();
+    files.read(&entries[1].0, "game").await.unwrap();
     let folders = std::fs::read_dir(folder.path().join("cache")).unwrap();
     let sizes = folders.flat_map(|folder| std::fs::read_dir(folder.unwrap().path()).unwrap());
     let size: u64 = sizes
@@ -404,9 +462,9 @@ async fn a_full_cache_serves_everything_and_stays_within_its_size() {
     assert!(size <= 3 * MIB as u64, "{size}");
     // Without a cache that can be read or written, small files are served all the same, also one
     // that was in the cache.
-    files.read(&entries[2].0.sha256).await.unwrap();
+    files.read(&entries[2].0, "game").await.unwrap();
     std::fs::remove_dir_all(folder.path().join("cache")).unwrap();
     std::fs::write(folder.path().join("cache"), "a file in its place").unwrap();
     let (entry, content) = &entries[2];
-    assert!(files.read(&entry.sha256).await.unwrap() == *content);
+    assert!(files.read(entry, "game").await.unwrap() == *content);
 }

@@ -13,12 +13,12 @@ use futures_util::future::{BoxFuture, Shared};
 use futures_util::{FutureExt as _, StreamExt as _, stream};
 use object_store::path::Path;
 use platform_checks::limits::MAX_BYTES;
-use tokio::sync::Semaphore;
 use tokio::time::{Instant, MissedTickBehavior};
 
 use super::bucket::{Bucket, PART};
 use super::disk_cache::{DiskCache, Unfinished};
 use super::pieces::Pieces;
+use super::turns::FetchTurns;
 use super::{FileError, OpenFile, SweepError, location, name_at};
 use crate::clock::Clock;
 use crate::config::{Config, S3Settings};
@@ -31,8 +31,6 @@ use crate::store::Store;
 pub(super) const PIECE: u64 = 4 * 1024 * 1024;
 /// How many pieces of one file are read ahead.
 const AHEAD: usize = 2;
-/// How many files are fetched at the same time.
-const FETCHES: usize = 16;
 /// The name of the object that is always there, for asking whether the bucket answers.
 pub(super) const MARKER: &str = "platform-files.txt";
 /// Its content.
@@ -58,7 +56,7 @@ pub(super) struct SharedFiles {
     cache: Arc<DiskCache>,
     clock: Arc<dyn Clock>,
     fetches: Mutex<HashMap<String, Fetch>>,
-    turns: Semaphore,
+    turns: FetchTurns,
     /// Files that could not be fetched, although the bucket answered, and when.
     faulty: Mutex<HashMap<String, (Instant, FileError)>>,
 }
@@ -97,7 +95,7 @@ impl SharedFiles {
             cache: Arc::new(cache),
             clock: Arc::clone(clock),
             fetches: Mutex::default(),
-            turns: Semaphore::new(FETCHES),
+            turns: FetchTurns::new(),
             faulty: Mutex::default(),
         })
     }
@@ -168,8 +166,13 @@ impl SharedFiles {
         Ok(listed.iter().filter_map(name_at).collect())
     }
 
-    /// Opens a file: of the cache, or of the bucket.
-    pub(super) async fn open_file(self: &Arc<Self>, sha256: &str) -> Result<OpenFile, FileError> {
+    /// Opens a file for `game`: of the cache, or of the bucket.
+    pub(super) async fn open_file(
+        self: &Arc<Self>,
+        entry: &FileEntry,
+        game: &str,
+    ) -> Result<OpenFile, FileError> {
+        let sha256 = entry.sha256.as_str();
         location(sha256)?;
         loop {
             let (cache, name) = (Arc::clone(&self.cache), sha256.to_owned());
@@ -183,14 +186,19 @@ impl SharedFiles {
                     Err(error) => return Err(FileError::of_disk(error)),
                 }
             }
-            if let Some(fetch) = self.fetch_once(sha256)? {
+            if let Some(fetch) = self.fetch_once(entry, game)? {
                 return fetch.await;
             }
         }
     }
 
     /// Returns the fetch of a file, which begins if there is none; `None` if it has just ended.
-    fn fetch_once(self: &Arc<Self>, sha256: &str) -> Result<Option<Fetch>, FileError> {
+    fn fetch_once(
+        self: &Arc<Self>,
+        entry: &FileEntry,
+        game: &str,
+    ) -> Result<Option<Fetch>, FileError> {
+        let sha256 = entry.sha256.as_str();
         let mut fetches = self.fetches();
         if let Some(fetch) = fetches.get(sha256) {
             return Ok(Some(fetch.clone()));
@@ -201,10 +209,15 @@ impl SharedFiles {
         if let Some((_, error)) = self.faulty().get(sha256).filter(|(at, _)| is_recent(*at)) {
             return Err(error.clone());
         }
-        // It goes on if those who wait for it leave, since others may come.
-        let (this, name) = (Arc::clone(self), sha256.to_owned());
+        // Once it has its turn, it goes on if those who wait for it leave, since others may come.
+        let (this, entry, game) = (Arc::clone(self), entry.clone(), game.to_owned());
         let fetching = tokio::spawn(async move {
-            let fetched = this.fetch(&name).await;
+            let _turn = this.turns.wait(&game, entry.size > PIECE).await;
+            let name = entry.sha256.clone();
+            if this.is_left(&name) {
+                return Err(FileError::Unavailable("nobody waits for it".to_owned()));
+            }
+            let fetched = this.fetch(&entry).await;
             if let Err(error @ (FileError::Absent(_) | FileError::Damaged(_))) = &fetched {
                 tracing::error!(%error, "a deployed file cannot be served");
                 let mut faulty = this.faulty();
@@ -222,18 +235,33 @@ impl SharedFiles {
         Ok(Some(fetch))
     }
 
+    /// Whether nobody waits for the fetch of this file any more. It is then forgotten, so that the
+    /// next request begins another one.
+    fn is_left(&self, sha256: &str) -> bool {
+        let mut fetches = self.fetches();
+        // The map itself holds one reference. Nobody can take another one meanwhile.
+        let waits = |fetch: &Fetch| fetch.strong_count().is_none_or(|count| count > 1);
+        let left = !fetches.get(sha256).is_some_and(waits);
+        if left {
+            fetches.remove(sha256);
+        }
+        left
+    }
+
     /// Fetches a file from the bucket, and checks it.
-    async fn fetch(&self, sha256: &str) -> Result<OpenFile, FileError> {
+    async fn fetch(&self, entry: &FileEntry) -> Result<OpenFile, FileError> {
+        let sha256 = entry.sha256.as_str();
         if sha256 == super::sha256(&[]) {
             return Ok(OpenFile::in_memory(Bytes::new()));
         }
         let path = location(sha256)?;
         let damaged = || FileError::Damaged(sha256.to_owned());
-        let _turn = self.turns.acquire().await;
         let Some((first, size)) = self.bucket.get(&path, 0..PIECE).await? else {
             return Err(FileError::Absent(sha256.to_owned()));
         };
-        if size > MAX_BYTES || first.len() as u64 != size.min(PIECE) {
+        // Another size is another content, and may need another turn.
+        let is_whole = size == entry.size && first.len() as u64 == size.min(PIECE);
+        if size > MAX_BYTES || !is_whole {
             return Err(damaged());
         }
         if size <= PIECE {

@@ -261,7 +261,7 @@ async fn not_found(
     let Some(entry) = deployment.files.get(NOT_FOUND) else {
         return Err(refusal);
     };
-    let body = state.contents.body(entry, 0..entry.size).await;
+    let body = state.contents.body(&game.slug, entry, 0..entry.size).await;
     let body = body.map_err(|error| broken(&error))?;
     let mut response = (StatusCode::NOT_FOUND, body).into_response();
     let (coding, lives) = (Coding::Identity, Lives::UntilTheNextDeploy);
@@ -290,7 +290,7 @@ async fn answer(
     let (coding, mut response) = match plain {
         // A client that has the uncompressed file needs no other coding of it.
         Some(plain) => (Coding::Identity, unchanged(plain)),
-        None => in_coding(&state.contents, path, found, request).await?,
+        None => in_coding(&state.contents, &game.slug, path, found, request).await?,
     };
     response.headers_mut().reserve(HEADERS);
     headers::describe(response.headers_mut(), path, coding, lives);
@@ -308,6 +308,7 @@ async fn answer(
 /// Returns the file in the client's preferred coding of those that are available.
 async fn in_coding(
     contents: &Contents,
+    game: &str,
     path: &str,
     found: Siblings<'_>,
     request: &HeaderMap,
@@ -319,13 +320,13 @@ async fn in_coding(
     let wish = encoding::choose(request, |coding| deployed(coding) || could_be_made());
     if !deployed(wish)
         && could_be_made()
-        && let Some(bytes) = contents.compressed(found.plain, wish).await
+        && let Some(bytes) = contents.compressed(game, found.plain, wish).await
     {
         return Ok((wish, answer_compressed(found.plain, wish, bytes, request)?));
     }
     let coding = encoding::choose(request, deployed);
     let entry = found.of(coding).unwrap_or(found.plain);
-    Ok((coding, answer_file(contents, entry, request).await?))
+    Ok((coding, answer_file(contents, game, entry, request).await?))
 }
 
 /// A file, and the variants of it in other codings that the deployment has.
@@ -372,6 +373,7 @@ impl<'a> Siblings<'a> {
 /// Returns the file, the requested range of it, or 304.
 async fn answer_file(
     contents: &Contents,
+    game: &str,
     entry: &FileEntry,
     request: &HeaderMap,
 ) -> Result<Response, ApiError> {
@@ -402,7 +404,7 @@ async fn answer_file(
         header::CONTENT_LENGTH,
         HeaderValue::from(span.end - span.start),
     );
-    let body = contents.body(entry, span).await;
+    let body = contents.body(game, entry, span).await;
     *response.body_mut() = body.map_err(|error| broken(&error))?;
     Ok(response)
 }

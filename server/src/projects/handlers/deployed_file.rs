@@ -69,7 +69,8 @@ pub async fn handle(
         .store
         .find_file_of(slug, environment, deployment, &path);
     let entry = found.await?.ok_or_else(missing)?;
-    let body = state.hosting.contents.body(&entry, 0..entry.size).await;
+    let contents = &state.hosting.contents;
+    let body = contents.body(slug, &entry, 0..entry.size).await;
     let body = body.map_err(|error| {
         error.refusal("so this one cannot be downloaded; please try again in a moment")
     })?;

@@ -52,6 +52,8 @@ pub(crate) struct Proxy {
     up: AtomicI64,
     down: AtomicI64,
     silent: AtomicBool,
+    /// How many bytes each connection receives before nothing more passes.
+    each: AtomicI64,
     gets: AtomicUsize,
     /// Whether connections are closed.
     dead: watch::Sender<bool>,
@@ -179,6 +181,7 @@ impl Proxy {
             up: AtomicI64::new(i64::MAX),
             down: AtomicI64::new(i64::MAX),
             silent: AtomicBool::new(false),
+            each: AtomicI64::new(i64::MAX),
             gets: AtomicUsize::new(0),
             dead: watch::Sender::new(false),
         });
@@ -227,10 +230,17 @@ impl Proxy {
         self.silent.store(silent, Ordering::SeqCst);
     }
 
+    /// Lets each connection receive only so many bytes, from its beginning on; then nothing passes
+    /// while it stays open, as when a large object comes slowly.
+    pub(crate) fn hold_each_after(&self, bytes: i64) {
+        self.each.store(bytes, Ordering::SeqCst);
+    }
+
     /// Lets everything pass again.
     pub(crate) fn mend(&self) {
         self.up.store(i64::MAX, Ordering::SeqCst);
         self.down.store(i64::MAX, Ordering::SeqCst);
+        self.each.store(i64::MAX, Ordering::SeqCst);
         self.dead.send_replace(false);
     }
 
@@ -238,6 +248,7 @@ impl Proxy {
         let server = ("127.0.0.1", self.server.load(Ordering::SeqCst));
         let mut server = TcpStream::connect(server).await?;
         let (mut sent, mut received) = (vec![0; 65_536], vec![0; 65_536]);
+        let mut passed = 0;
         loop {
             tokio::select! {
                 read = client.read(&mut sent) => {
@@ -255,6 +266,10 @@ impl Proxy {
                         return Ok(());
                     };
                     self.count(&self.down, part.len());
+                    passed += i64::try_from(part.len()).unwrap();
+                    while passed > self.each.load(Ordering::SeqCst) {
+                        tokio::task::yield_now().await;
+                    }
                     self.speak().await;
                     client.write_all(part).await?;
                 }

@@ -113,7 +113,7 @@ async fn what_is_kept_is_whole(store: &dyn Store, files: &FileStore) {
     for kept in kept {
         let kept = store.find_deployment(kept.id).await.unwrap().unwrap();
         for entry in kept.files.values() {
-            files.read(&entry.sha256).await.unwrap();
+            files.read(entry, "game").await.unwrap();
         }
     }
 }
@@ -176,7 +176,7 @@ async fn the_sweep_takes_no_file_that_a_deployment_has() {
                     continue;
                 };
                 for entry in kept.files.values() {
-                    if let Err(FileError::Missing(name)) = files.read(&entry.sha256).await {
+                    if let Err(FileError::Missing(name)) = files.read(entry, "game").await {
                         let still = store.find_deployment(kept.id).await.unwrap();
                         assert!(still.is_none(), "{name} of a kept deployment was removed");
                     }

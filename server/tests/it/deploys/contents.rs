@@ -50,7 +50,7 @@ async fn a_deployment_is_shown_in_its_environment_alone() {
     assert_eq!(world.shown(Environment::Prod).await, Some(first.clone()));
     assert_eq!(world.shown(Environment::Dev).await, None);
     let kept = &world.0.running.state.games.files;
-    let content = kept.read(&first.files["a/b.js"].sha256).await.unwrap();
+    let content = kept.read(&first.files["a/b.js"], "game").await.unwrap();
     assert_eq!(content.as_ref(), b"2");
     let second = world.deploy("game", &[("index.html", "3")]).await.unwrap();
     assert_eq!(world.shown(Environment::Prod).await, Some(second));
