@@ -9,6 +9,7 @@ use utoipa::ToSchema;
 
 use super::caller::AdminCaller;
 use crate::admin::AdminState;
+use crate::config::show::OPERATIONS;
 use crate::domain::date::rfc3339;
 use crate::domain::node::{Lease, Node, NodeReport};
 use crate::web::api::ApiJson;
@@ -151,6 +152,8 @@ fn differing(nodes: &[Node]) -> Vec<DifferingSettingView> {
         })
         .collect();
     let mut names: Vec<&String> = live.iter().flat_map(|(_, all)| all.keys()).collect();
+    // Each node has its own.
+    names.retain(|name| *name != OPERATIONS);
     names.sort();
     names.dedup();
     let values = |name: &String| {
@@ -200,7 +203,11 @@ mod tests {
     #[test]
     fn settings_differ_if_live_nodes_have_different_values() {
         let nodes = [
-            node("a:1", r#"{"token_seconds":"900","admins":"[]"}"#, 0),
+            node(
+                "a:1",
+                r#"{"token_seconds":"900","admins":"[]","operations_listen":"0.0.0.0:9"}"#,
+                0,
+            ),
             node("b:1", r#"{"token_seconds":"600","admins":"[]"}"#, 100),
             node("c:1", r#"{"token_seconds":"900"}"#, LIVE_MILLIS),
             node(

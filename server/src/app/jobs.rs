@@ -4,6 +4,8 @@
 //! Changes are followed within a second (`changes`). What is read again here is read because nobody
 //! recorded a change of it, or because a node may have been cut off from the store.
 
+use std::collections::BTreeMap;
+use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -17,6 +19,8 @@ use crate::auth::ended_sessions::ReadEndings;
 use crate::auth::refusal_log;
 use crate::auth::sessions::SweepSessions;
 use crate::auth::suspensions::ReadSuspensions;
+use crate::config::show::OPERATIONS;
+use crate::domain::node::NodeReport;
 use crate::games::{self, GamesState};
 use crate::hosting::HostingState;
 use crate::logs::SweepLogs;
@@ -161,11 +165,30 @@ impl Job for FindOwnSockets {
     async fn run(&mut self) -> Result<(), JobError> {
         let nodes = self.0.platform.store.list_nodes().await;
         let nodes = nodes.map_err(JobError::because("the nodes could not be listed"))?;
-        let nodes = nodes.into_iter().map(|node| node.report.address);
+        let nodes = nodes.into_iter().flat_map(|node| sockets(&node.report));
         let own = self.0.backends.reach().own_sockets();
         own.look_up(nodes.collect()).await;
         Ok(())
     }
+}
+
+/// Returns the sockets of a node: for visitors, and for health checks. The latter are at the address
+/// on which it listens, or, if that is not one address, below the name of its machine.
+fn sockets(report: &NodeReport) -> Vec<String> {
+    let mut sockets = vec![report.address.clone()];
+    let settings: BTreeMap<String, String> =
+        serde_json::from_str(&report.settings).unwrap_or_default();
+    let operations = settings.get(OPERATIONS);
+    if let Some(operations) = operations.and_then(|text| text.parse::<SocketAddr>().ok()) {
+        let machine = report.address.rsplit_once(':');
+        sockets.push(match machine {
+            Some((machine, _)) if operations.ip().is_unspecified() => {
+                format!("{machine}:{}", operations.port())
+            }
+            _ => operations.to_string(),
+        });
+    }
+    sockets
 }
 
 /// Notes for the other nodes what works less well on this one.
@@ -201,5 +224,35 @@ impl Job for SweepMemory {
         state.projects.settings_limits.sweep();
         state.games.presence.sweep(state.platform.clock.now()).await;
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_health_checks_of_a_node_are_its_sockets_as_well() {
+        let sockets = |settings: &str| {
+            let report = NodeReport {
+                id: uuid::Uuid::nil(),
+                address: "node-1:8787".to_owned(),
+                binary: String::new(),
+                settings: settings.to_owned(),
+                applied: 0,
+                clock_offset: None,
+                degraded: Vec::new(),
+            };
+            sockets(&report).join(" ")
+        };
+        let everywhere = r#"{"operations_listen":"0.0.0.0:9090"}"#;
+        assert_eq!(sockets(everywhere), "node-1:8787 node-1:9090");
+        let everywhere = r#"{"operations_listen":"[::]:9090"}"#;
+        assert_eq!(sockets(everywhere), "node-1:8787 node-1:9090");
+        let one = r#"{"operations_listen":"10.1.0.5:9090"}"#;
+        assert_eq!(sockets(one), "node-1:8787 10.1.0.5:9090");
+        // Without health checks, and of an older program.
+        assert_eq!(sockets("{}"), "node-1:8787");
+        assert_eq!(sockets(""), "node-1:8787");
     }
 }

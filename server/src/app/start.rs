@@ -180,6 +180,7 @@ pub async fn start_on(
 ) -> Result<Running, StartError> {
     let (listener, listening) = listen(config.listen, "PLATFORM_LISTEN").await?;
     let operations = listen_for_operations(&config).await?;
+    let sockets = (listening, operations.as_ref().map(|(_, at)| *at));
     let origin = config
         .origin
         .clone()
@@ -193,13 +194,12 @@ pub async fn start_on(
         files,
         live,
         uploads,
-    } = open(&config, (&origin, listening), &clock, &entropy, &disk).await?;
+    } = open(&config, (&origin, sockets), &clock, &entropy, &disk).await?;
 
     let (stopping, stopped) = watch::channel(false);
     let mut server = JoinSet::new();
     let assertions = Assertions::new(Arc::clone(&keys), Arc::clone(&clock), origin.auth_url());
-    let health = operations.as_ref().map(|(_, address)| *address);
-    let sockets = iter::once(listening).chain(health).collect();
+    let sockets = iter::once(sockets.0).chain(sockets.1).collect();
     let settings = backends::Settings::new(&config, &origin, sockets);
     let backends = Backends::new(&origin, settings)?.signed_by(assertions);
     let (providers, demo_provider) = providers(&config, &origin, &*store, &clock, &entropy).await?;

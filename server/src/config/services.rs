@@ -1,6 +1,7 @@
 //! The services that the settings name: the databases, Redis, the bucket.
 
-use url::Url;
+use percent_encoding::percent_decode_str;
+use url::{Url, form_urlencoded};
 
 use super::redis_place::RedisPlace;
 use super::{Config, Secret};
@@ -33,10 +34,45 @@ fn host(url: &str) -> Option<(String, u16)> {
 }
 
 /// Returns the hosts of `postgres://<user>:<password>@<host>:<port>,<host>:<port>/<database>`,
-/// which no parser of URLs takes because they may be several.
+/// which no parser of URLs takes because they may be several, and those of its parameters `host`,
+/// `hostaddr` and `port`.
 fn postgres_hosts(url: &str) -> Vec<(String, u16)> {
     let rest = url.split_once("://").map_or(url, |(_, rest)| rest);
-    let authority = rest.split(['/', '?']).next().unwrap_or_default();
+    let (place, parameters) = rest.split_once('?').unwrap_or((rest, ""));
+    let mut found = hosts_of_authority(place);
+    let (mut names, mut ports) = (Vec::new(), Vec::<u16>::new());
+    for (name, value) in form_urlencoded::parse(parameters.as_bytes()) {
+        let values = value.split(',').map(str::to_owned);
+        match &*name {
+            "host" | "hostaddr" => names.extend(values),
+            "port" => ports.extend(values.filter_map(|port| port.parse::<u16>().ok())),
+            _ => {}
+        }
+    }
+    // `/…` and `@…` are sockets of this machine.
+    names.retain(|name| !name.is_empty() && !name.starts_with(['/', '@']));
+    // Which port belongs to which host also depends on the hosts before; none of them is a game's.
+    names.extend(found.iter().map(|(name, _)| name.clone()));
+    let others = !ports.is_empty();
+    ports.extend(found.iter().map(|(_, port)| *port));
+    if !others && found.is_empty() {
+        ports.push(POSTGRES);
+    }
+    for name in names {
+        for port in &ports {
+            let host = (name.trim_matches(['[', ']']).to_owned(), *port);
+            let known = found.iter().any(|(name, _)| *name == host.0);
+            if (others || !known) && !found.contains(&host) {
+                found.push(host);
+            }
+        }
+    }
+    found
+}
+
+/// Returns the hosts before the path of the URL of a PostgreSQL database.
+fn hosts_of_authority(place: &str) -> Vec<(String, u16)> {
+    let authority = place.split('/').next().unwrap_or_default();
     let hosts = authority.rsplit('@').next().unwrap_or_default();
     let hosts = hosts.split(',').filter_map(|host| {
         let (name, port) = match host.rsplit_once(':') {
@@ -44,9 +80,10 @@ fn postgres_hosts(url: &str) -> Vec<(String, u16)> {
             Some((name, port)) if !port.ends_with(']') => (name, port.parse().ok()?),
             _ => (host, POSTGRES),
         };
-        let name = name.trim_matches(['[', ']']);
-        // `%2F…` is a folder with a socket.
-        (!name.is_empty() && !name.contains('%')).then(|| (name.to_owned(), port))
+        let name = percent_decode_str(name.trim_matches(['[', ']'])).decode_utf8_lossy();
+        // A folder with a socket.
+        let is_local = name.is_empty() || name.starts_with(['/', '@']);
+        (!is_local).then(|| (name.into_owned(), port))
     });
     hosts.collect()
 }
@@ -90,5 +127,26 @@ mod tests {
         };
         assert_eq!(local.services(), []);
         assert_eq!(Config::default().services(), []);
+    }
+
+    #[test]
+    fn hosts_among_the_parameters_of_a_database_are_found() {
+        let found = |url: &str| {
+            let found = postgres_hosts(url).into_iter();
+            let mut found: Vec<_> = found.map(|(name, port)| format!("{name} {port}")).collect();
+            found.sort();
+            found.join(", ")
+        };
+        assert_eq!(found("postgres:///platform?host=db1"), "db1 5432");
+        let several = "postgres://me:p@/platform?user=x&host=db1,fd00%3A%3A1&port=6432";
+        assert_eq!(found(several), "db1 6432, fd00::1 6432");
+        let address = "postgres://db1:6432/platform?hostaddr=10.0.0.2";
+        assert_eq!(found(address), "10.0.0.2 6432, db1 6432");
+        assert_eq!(
+            found("postgres://db1/platform?port=6432&sslmode=require"),
+            "db1 5432, db1 6432"
+        );
+        assert_eq!(found("postgres:///platform?host=%2Frun%2Fpostgresql"), "");
+        assert_eq!(found("postgres://d%62%31/platform"), "db1 5432");
     }
 }

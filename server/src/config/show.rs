@@ -42,6 +42,9 @@ pub fn settings_in_force(config: &Config) -> String {
     page
 }
 
+/// The setting by which a node tells the others the socket of its health checks.
+pub const OPERATIONS: &str = "operations_listen";
+
 /// Settings that every node may have for itself: of its machine, and of what it logs.
 const OF_A_NODE: [Key; 15] = [
     Key::Listen,

@@ -5,6 +5,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use serde::Serialize;
+use tokio::sync::Mutex;
+use tokio::time::Instant;
 
 use crate::auth::keys::KeyRing;
 use crate::clock::{CLOCK_LIMIT, Clock, Millis};
@@ -18,6 +20,8 @@ use crate::store::Store;
 /// How long the store may take to answer. A store that lost its network does not
 /// refuse, it is silent.
 const STORE_ANSWERS: Duration = Duration::from_secs(2);
+/// How long one answer of the store counts for everybody who asks.
+const SHARED: Duration = Duration::from_millis(500);
 /// Keys that were read longer ago than this may lack one that other nodes sign with,
 /// or hold one that was revoked.
 const KEYS_ARE_OLD: Millis = 10 * 60 * 1_000;
@@ -45,6 +49,26 @@ pub struct Readiness {
     clock: Arc<dyn Clock>,
     nodes: Arc<Nodes>,
     draining: AtomicBool,
+    answered: Shared,
+}
+
+/// A result that all who ask within a moment share. So requests to the listener do not become as
+/// many queries.
+#[derive(Debug, Default)]
+struct Shared(Mutex<Option<(Instant, bool)>>);
+
+impl Shared {
+    /// Returns the last result, or asks again if it is too old.
+    async fn or_ask(&self, ask: impl Future<Output = bool>) -> bool {
+        // Whoever comes meanwhile waits for this answer.
+        let mut last = self.0.lock().await;
+        if let Some((_, answer)) = last.filter(|(at, _)| at.elapsed() < SHARED) {
+            return answer;
+        }
+        let answer = ask.await;
+        *last = Some((Instant::now(), answer));
+        answer
+    }
 }
 
 impl Readiness {
@@ -66,6 +90,7 @@ impl Readiness {
             clock,
             nodes,
             draining: AtomicBool::new(false),
+            answered: Shared::default(),
         }
     }
 
@@ -80,13 +105,13 @@ impl Readiness {
         self.nodes.degraded(faults)
     }
 
-    /// Looks at everything now.
+    /// Looks at everything now, except that the store is asked twice a second at most.
     pub async fn report(&self) -> Report {
         let mut because = Vec::new();
         if self.draining.load(Ordering::Relaxed) {
             because.push(Component::Draining);
         }
-        if !self.store_answers().await {
+        if !self.answered.or_ask(self.store_answers()).await {
             because.push(Component::Database);
         }
         if self.clock.now() - self.keys.read_at() > KEYS_ARE_OLD {
@@ -122,6 +147,7 @@ impl Readiness {
 #[cfg(test)]
 mod tests {
     use std::collections::BTreeMap;
+    use std::sync::atomic::AtomicUsize;
 
     use super::*;
     use crate::auth::keys::KeySecrets;
@@ -218,6 +244,27 @@ mod tests {
             node.keys.refresh().await.unwrap();
             assert_eq!(node.readiness.report().await, expected, "{ahead}");
         }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn those_who_ask_at_the_same_time_share_one_answer_for_half_a_second() {
+        let (shared, asked) = (Shared::default(), AtomicUsize::new(0));
+        let (shared, counted) = (&shared, &asked);
+        let ask = |answer: bool| {
+            shared.or_ask(async move {
+                tokio::task::yield_now().await;
+                counted.fetch_add(1, Ordering::SeqCst);
+                answer
+            })
+        };
+        let all = futures_util::future::join_all((0..100).map(|_| ask(true))).await;
+        assert_eq!(all, [true; 100]);
+        assert_eq!(asked.load(Ordering::SeqCst), 1);
+        tokio::time::advance(SHARED - Duration::from_millis(1)).await;
+        assert!(ask(false).await, "the answer before still counts");
+        tokio::time::advance(Duration::from_millis(1)).await;
+        assert!(!ask(false).await);
+        assert_eq!(asked.load(Ordering::SeqCst), 2);
     }
 
     #[tokio::test]

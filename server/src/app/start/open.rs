@@ -9,7 +9,7 @@ use crate::auth::demo_provider::{self, DemoProvider};
 use crate::auth::keys::{KeyRing, KeySecret, KeySecrets};
 use crate::auth::oidc::Providers;
 use crate::clock::Clock;
-use crate::config::show::shared_settings;
+use crate::config::show::{OPERATIONS, shared_settings};
 use crate::config::{Config, Secret};
 use crate::console::command_line::{CommandLine, CommandLineError};
 use crate::entropy::Entropy;
@@ -34,13 +34,16 @@ pub(super) struct Opened {
 /// Opens the contents of the data folder.
 pub(super) async fn open(
     config: &Config,
-    (origin, listening): (&PlatformOrigin, SocketAddr),
+    (origin, (listening, operations)): (&PlatformOrigin, (SocketAddr, Option<SocketAddr>)),
     clock: &Arc<dyn Clock>,
     entropy: &Arc<dyn Entropy>,
     disk: &Arc<dyn FreeSpace>,
 ) -> Result<Opened, StartError> {
     let store = open_store(config, SchemaPolicy::Upgrade).await?;
-    let settings = shared_settings(config);
+    let mut settings = shared_settings(config);
+    if let Some(operations) = operations {
+        settings.insert(OPERATIONS.to_owned(), operations.to_string());
+    }
     let joined = Nodes::join(
         Arc::clone(&store),
         Arc::clone(clock),

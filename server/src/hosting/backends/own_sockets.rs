@@ -1,7 +1,7 @@
 //! The sockets of the platform itself. A game whose backend is one of them would speak to the
 //! database or to the health checks with the platform's rights.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 use std::net::{IpAddr, SocketAddr};
 use std::time::Duration;
 
@@ -18,8 +18,8 @@ pub struct OwnSockets {
     listening: Vec<SocketAddr>,
     /// The names and ports of the services.
     services: Vec<(String, u16)>,
-    /// The addresses of services and of other nodes, as they were resolved last.
-    found: ArcSwap<HashSet<SocketAddr>>,
+    /// The addresses of services and of other nodes, by `<host>:<port>`, as each was resolved last.
+    found: ArcSwap<HashMap<String, HashSet<SocketAddr>>>,
 }
 
 impl OwnSockets {
@@ -29,7 +29,8 @@ impl OwnSockets {
     pub fn new(listening: Vec<SocketAddr>, services: Vec<(String, u16)>) -> Self {
         let literals = services.iter().filter_map(|(host, port)| {
             let address: IpAddr = host.parse().ok()?;
-            Some(canonical(SocketAddr::new(address, *port)))
+            let socket = SocketAddr::new(address, *port);
+            Some((socket.to_string(), HashSet::from([canonical(socket)])))
         });
         Self {
             found: ArcSwap::from_pointee(literals.collect()),
@@ -45,7 +46,7 @@ impl OwnSockets {
         let found = self.found.load();
         self.listening
             .iter()
-            .chain(found.iter())
+            .chain(found.values().flatten())
             .any(|own| is_same(address, *own))
     }
 
@@ -58,18 +59,38 @@ impl OwnSockets {
     }
 
     /// Resolves the names of the services and of `nodes` (`<host>:<port>`) again. A name that
-    /// cannot be resolved now keeps no address: nobody can be connected to it by this name either.
+    /// cannot be resolved now keeps its addresses: the platform's sockets are still there, and a
+    /// backend may be an address.
     pub async fn look_up(&self, nodes: Vec<String>) {
         let services = self.services.iter();
         let services = services.map(|(host, port)| match host.parse::<IpAddr>() {
             Ok(address) => SocketAddr::new(address, *port).to_string(),
             Err(_) => format!("{host}:{port}"),
         });
-        let mut found = HashSet::new();
-        for name in services.chain(nodes) {
-            match tokio::time::timeout(LOOK_UP, tokio::net::lookup_host(&name)).await {
-                Ok(Ok(addresses)) => found.extend(addresses.map(canonical)),
-                Ok(Err(_)) | Err(_) => tracing::debug!(name, "has no address"),
+        let mut names: Vec<String> = services.chain(nodes).collect();
+        names.sort();
+        names.dedup();
+        let mut answers = Vec::with_capacity(names.len());
+        for name in names {
+            let look_up = tokio::time::timeout(LOOK_UP, tokio::net::lookup_host(&name)).await;
+            let addresses = look_up.ok().and_then(Result::ok);
+            let addresses = addresses.map(|addresses| addresses.map(canonical).collect());
+            answers.push((name, addresses));
+        }
+        self.keep(answers);
+    }
+
+    /// Replaces what was found before, except for names that have no answer now.
+    fn keep(&self, answers: Vec<(String, Option<HashSet<SocketAddr>>)>) {
+        let before = self.found.load();
+        let mut found = HashMap::with_capacity(answers.len());
+        for (name, addresses) in answers {
+            let addresses = addresses.or_else(|| {
+                tracing::debug!(name, "has no address now");
+                before.get(&name).cloned()
+            });
+            if let Some(addresses) = addresses {
+                found.insert(name, addresses);
             }
         }
         self.found.store(found.into());
@@ -97,6 +118,26 @@ mod tests {
 
     fn socket(text: &str) -> SocketAddr {
         text.parse().unwrap()
+    }
+
+    #[test]
+    fn a_name_that_has_no_answer_keeps_its_addresses() {
+        let own = OwnSockets::new(Vec::new(), Vec::new());
+        let answer = |name: &str, address: Option<&str>| {
+            let addresses = address.map(|address| HashSet::from([socket(address)]));
+            (name.to_owned(), addresses)
+        };
+        own.keep(vec![
+            answer("db:5432", Some("10.1.0.5:5432")),
+            answer("node:8787", Some("10.1.0.6:8787")),
+        ]);
+        own.keep(vec![answer("db:5432", None), answer("new:1", None)]);
+        assert!(own.contains(socket("10.1.0.5:5432")));
+        // A node that is gone is no longer the platform's.
+        assert!(!own.contains(socket("10.1.0.6:8787")));
+        own.keep(vec![answer("db:5432", Some("10.1.0.7:5432"))]);
+        assert!(!own.contains(socket("10.1.0.5:5432")), "it moved");
+        assert!(own.contains(socket("10.1.0.7:5432")));
     }
 
     #[tokio::test]
