@@ -79,7 +79,8 @@ impl Seen {
         self.passed.load(Ordering::SeqCst)
     }
 
-    /// Returns how many acknowledged cookies became another player.
+    /// Returns how many acknowledged cookies became another player. A guest that was lost and added
+    /// again from its cookie is not among them: only the database knows.
     #[must_use]
     pub fn strangers(&self) -> usize {
         self.strangers.load(Ordering::SeqCst)

@@ -11,10 +11,12 @@ mod restarts;
 mod starts;
 mod streams;
 
+use std::collections::HashSet;
 use std::time::Duration;
 
 use futures_util::{StreamExt as _, stream};
-use platform_cluster::{Cluster, Node};
+use platform_cluster::{Cluster, Node, Postgres, PostgresPair};
+use platform_protocol::claims::GameTokenClaims;
 use platform_tests::nodes::{self, Seen};
 use platform_tests::person::Person;
 use platform_tests::platform::Site;
@@ -27,6 +29,8 @@ const RATE: u32 = 50;
 const LONGEST: Duration = Duration::from_secs(6);
 /// How many lines of each node's log are shown when requests have failed.
 const COMPLAINTS: usize = 10;
+/// How many people have an account before something is broken.
+const ACCOUNTS: usize = 3;
 /// How many players are asked for at once.
 const AT_ONCE: usize = 16;
 
@@ -91,8 +95,63 @@ async fn sign_in_across(sites: &[Site], first: usize, name: &str) -> Person {
     person
 }
 
+/// Returns the PostgreSQL server to which nodes write: the standby if it was promoted.
+fn writable(cluster: &Cluster) -> &Postgres {
+    let PostgresPair { primary, standby } = &cluster.postgres;
+    let recovering = standby.sql("platform", "SELECT pg_is_in_recovery()");
+    match recovering.as_deref() {
+        Ok("f") => standby,
+        _ => primary,
+    }
+}
+
+/// Asserts that the database has all of these players, with their names and a session. Nodes cannot
+/// be asked: a guest whose rows were lost is added again, with the same id, when its cookie comes.
+fn assert_kept(cluster: &Cluster, players: &[GameTokenClaims]) {
+    let every = "SELECT DISTINCT p.id, p.username, NOT p.linked FROM players p
+        JOIN sessions s ON s.player = p.id AND s.ended_at IS NULL WHERE p.merged_into IS NULL";
+    let kept = writable(cluster).sql("platform", every).unwrap();
+    let kept: HashSet<&str> = kept.lines().collect();
+    let is_kept = |player: &GameTokenClaims| {
+        let is_guest = if player.is_anon { 't' } else { 'f' };
+        kept.contains(format!("{}|{}|{is_guest}", player.sub, player.username).as_str())
+    };
+    let lost: Vec<_> = players.iter().filter(|player| !is_kept(player)).collect();
+    assert!(lost.is_empty(), "{} were lost: {lost:?}", lost.len());
+}
+
+/// Signs some people in, whose accounts are to last.
+async fn sign_some_in(cluster: &Cluster) -> Vec<(Person, GameTokenClaims)> {
+    let sites = nodes::sites(cluster);
+    let mut accounts = Vec::new();
+    for number in 0..ACCOUNTS {
+        let person = sign_in_across(&sites, number, &format!("Lasting {number}")).await;
+        let mut person = person.through(sites.last().unwrap());
+        let claims = person.play().await;
+        assert!(!claims.is_anon);
+        accounts.push((person, claims));
+    }
+    accounts
+}
+
+/// Asserts that these people are still signed in to the same accounts.
+async fn assert_the_same_accounts(cluster: &Cluster, accounts: Vec<(Person, GameTokenClaims)>) {
+    let claims: Vec<_> = accounts.iter().map(|(_, claims)| claims.clone()).collect();
+    assert_kept(cluster, &claims);
+    for (mut person, before) in accounts {
+        let now = person.play().await;
+        assert_eq!((now.sub, now.is_anon), (before.sub, false));
+    }
+}
+
 /// Asserts that every acknowledged guest is still the same player.
 async fn assert_the_same_players(cluster: &Cluster, seen: &Seen) {
+    let guests: Vec<_> = seen
+        .guests()
+        .into_iter()
+        .map(|guest| guest.claims)
+        .collect();
+    assert_kept(cluster, &guests);
     let visitor = nodes::visitor(cluster);
     assert_eq!(seen.strangers(), 0, "a known cookie became another player");
     let guests = stream::iter(seen.guests()).map(|guest| {

@@ -7,11 +7,15 @@ use platform_tests::nodes::{self, Load};
 use platform_tests::visitor::NotMinted;
 use platform_tests::{poll, server};
 
-use super::{LONGEST, RATE, assert_none_failed, assert_the_same_players};
+use super::{
+    LONGEST, RATE, assert_none_failed, assert_the_same_accounts, assert_the_same_players,
+    sign_some_in,
+};
 
 #[tokio::test(flavor = "multi_thread")]
 async fn the_standby_takes_over_and_knows_every_player() {
     let mut cluster = nodes::start();
+    let accounts = sign_some_in(&cluster).await;
     let visitor = nodes::visitor(&cluster);
     let load = Load::of_guests(&visitor, RATE);
     let keys = Load::of_gets(&visitor, "auth", paths::JWKS, 20);
@@ -46,6 +50,7 @@ async fn the_standby_takes_over_and_knows_every_player() {
         assert_none_failed(&cluster, what, &seen);
     }
     assert_the_same_players(&cluster, &seen).await;
+    assert_the_same_accounts(&cluster, accounts).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -3,7 +3,9 @@
 use platform_cluster::Cluster;
 use platform_tests::nodes::{self, Load, Seen};
 
-use super::{assert_none_failed, assert_the_same_players, wanted};
+use super::{
+    assert_none_failed, assert_the_same_accounts, assert_the_same_players, sign_some_in, wanted,
+};
 
 /// How many requests are sent at once to find out how many the nodes carry.
 const FULL: usize = 24;
@@ -37,6 +39,7 @@ async fn capacity(cluster: &Cluster) -> f64 {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_node_that_is_killed_at_half_of_what_all_carry_costs_its_own_requests_and_loses_nobody() {
     let mut cluster = nodes::start();
+    let accounts = sign_some_in(&cluster).await;
     let capacity = capacity(&cluster).await;
     #[expect(
         clippy::cast_possible_truncation,
@@ -62,6 +65,7 @@ async fn a_node_that_is_killed_at_half_of_what_all_carry_costs_its_own_requests_
     let allowed = second * 2 / 3 + FULL;
     assert!(failures.len() <= allowed, "{failures:?}");
     assert_the_same_players(&cluster, &seen).await;
+    assert_the_same_accounts(&cluster, accounts).await;
 }
 
 /// Restarts every node once, one after the other.
