@@ -332,12 +332,9 @@ async fn a_local_dev_server_gives_test_players_and_its_reasons_are_relayed() {
         let error = err(get_access_token(false)).await;
         let message = get(&error, "message").as_string().expect("a sentence");
         let status = &answer[1..4];
-        let said = format!("The dev server answered {status} and");
+        let said = format!("The dev server gave no test player ({status})");
         assert!(message.starts_with(&said), "{message}");
-        assert!(
-            message.contains("POST /__platform/token/user/<n>"),
-            "{message}"
-        );
+        assert!(message.contains("`platform dev`"), "{message}");
     }
 }
 

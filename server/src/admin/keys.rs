@@ -131,7 +131,7 @@ fn refused(error: KeyError) -> ApiError {
     match error {
         KeyError::Unknown { .. } => unknown(),
         KeyError::Store(error) => error.into(),
-        KeyError::Contended => ApiError::unavailable(&error),
+        KeyError::Contended | KeyError::Clock => ApiError::unavailable(&error),
         error => ApiError::internal(&error),
     }
 }

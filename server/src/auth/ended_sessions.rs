@@ -38,11 +38,13 @@ impl Endings {
         token_seconds: u64,
         now: Millis,
     ) -> Result<(), StoreError> {
-        let ended = store
-            .list_ended_sessions(game_tokens::oldest(token_seconds, now))
-            .await?;
-        self.0
-            .store(ended.into_iter().collect::<HashMap<_, _>>().into());
+        let oldest = game_tokens::oldest(token_seconds, now);
+        let ended = store.list_ended_sessions(oldest).await?;
+        self.0.rcu(|known| {
+            // What ended while the store was read may be missing in what was read.
+            let later = known.iter().filter(|(_, ended)| **ended >= oldest);
+            newest(later.map(|(player, ended)| (*player, *ended)), &ended)
+        });
         Ok(())
     }
 
@@ -54,9 +56,8 @@ impl Endings {
     pub async fn follow(&self, store: &dyn Store, now: Millis) -> Result<(), StoreError> {
         let ended = store.list_ended_sessions(now - RECENT).await?;
         self.0.rcu(|known| {
-            let mut known = HashMap::clone(known);
-            known.extend(ended.iter().copied());
-            known
+            let known = known.iter().map(|(player, ended)| (*player, *ended));
+            newest(known, &ended)
         });
         Ok(())
     }
@@ -80,6 +81,19 @@ impl Endings {
             .get(player)
             .is_some_and(|ended| *ended >= after)
     }
+}
+
+/// Returns the last end of each player's sessions.
+fn newest(
+    known: impl Iterator<Item = (Uuid, Millis)>,
+    read: &[(Uuid, Millis)],
+) -> HashMap<Uuid, Millis> {
+    let mut newest: HashMap<Uuid, Millis> = known.collect();
+    for (player, ended) in read {
+        let last = newest.entry(*player).or_insert(*ended);
+        *last = (*last).max(*ended);
+    }
+    newest
 }
 
 /// The job that reads the store.

@@ -16,7 +16,7 @@ use tokio::sync::Notify;
 use tokio::time::Instant;
 use uuid::Uuid;
 
-use crate::clock::{Clock, Millis};
+use crate::clock::{CLOCK_LIMIT, Clock, Millis};
 use crate::domain::errors::chain;
 use crate::domain::node::{LEASE_MILLIS, Node, NodeReport};
 use crate::entropy::Entropy;
@@ -39,8 +39,8 @@ const CHECK: Duration = Duration::from_secs(1);
 const MARGIN: Duration = Duration::from_secs(3);
 /// An answer that took longer says nothing about the difference of two clocks.
 const SLOW: Duration = Duration::from_secs(1);
-/// The offset of a clock that was not compared yet.
-const UNKNOWN: i64 = i64::MIN;
+/// How often a node that joins asks for the time at most, until an answer was fast enough.
+const COMPARISONS: usize = 5;
 /// A clock that is further off is named as a fault.
 const CLOCK_WARNING: Millis = 1_000;
 
@@ -77,6 +77,17 @@ impl From<Component> for &'static str {
     }
 }
 
+/// A comparison of a node's clock with the store's.
+#[derive(Clone, Copy, Debug)]
+struct Comparison {
+    /// How far the node's clock was ahead.
+    offset: Millis,
+    /// The node's time then.
+    at: Millis,
+    /// The same moment on the clock that nobody sets.
+    moment: Instant,
+}
+
 /// This node.
 #[derive(Debug)]
 pub struct Nodes {
@@ -88,8 +99,8 @@ pub struct Nodes {
     applied: AtomicI64,
     /// Notified when there is more to report than that the node lives.
     news: Notify,
-    /// How far this node's clock is ahead of the store's.
-    clock_offset: AtomicI64,
+    /// The last comparison of this node's clock with the store's.
+    compared: Mutex<Option<Comparison>>,
     /// How far the clocks of live nodes are apart.
     clocks_apart: AtomicI64,
     /// Hurries the other nodes, if the settings name something that can.
@@ -128,7 +139,7 @@ impl Nodes {
             about,
             applied: AtomicI64::new(0),
             news: Notify::new(),
-            clock_offset: AtomicI64::new(UNKNOWN),
+            compared: Mutex::default(),
             clocks_apart: AtomicI64::new(0),
             hints: OnceLock::new(),
             live: Arc::default(),
@@ -138,10 +149,16 @@ impl Nodes {
             clock,
         };
         let newest = if nodes.store.is_shared() {
-            // The first answer says how far this node's clock is off, and the second report tells the
-            // others.
+            // The first fast answer says how far this node's clock is off, and the last report tells
+            // the others.
+            for _ in 1..COMPARISONS {
+                nodes.report().await?;
+                if nodes.clock_offset().is_some() {
+                    break;
+                }
+            }
             let newest = nodes.report().await?;
-            nodes.report().await?;
+            nodes.warn_of_unfit_clock();
             nodes.look_at_all().await?;
             newest
         } else {
@@ -174,8 +191,38 @@ impl Nodes {
     /// or the store uses the same clock.
     #[must_use]
     pub fn clock_offset(&self) -> Option<Millis> {
-        let offset = self.clock_offset.load(Ordering::Relaxed);
-        (offset != UNKNOWN).then_some(offset)
+        self.compared().map(|compared| compared.offset)
+    }
+
+    fn compared(&self) -> Option<Comparison> {
+        *self.compared.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Returns whether this node may act on its clock: it is known to differ from the store's by no
+    /// more than [`CLOCK_LIMIT`]. By a clock that is far off, a node would take keys, sessions and
+    /// files for older than they are, and remove what others need. A clock that was set since it was
+    /// last compared is noticed at once.
+    #[must_use]
+    pub fn has_fit_clock(&self) -> bool {
+        if !self.store.is_shared() {
+            return true;
+        }
+        self.compared().is_some_and(|compared| {
+            let passed = Millis::try_from(compared.moment.elapsed().as_millis());
+            let expected = compared.at.saturating_add(passed.unwrap_or(Millis::MAX));
+            let set_by = self.clock.now().saturating_sub(expected);
+            is_fit(compared.offset) && is_fit(compared.offset.saturating_add(set_by))
+        })
+    }
+
+    fn warn_of_unfit_clock(&self) {
+        if !self.has_fit_clock() {
+            tracing::error!(
+                offset = self.clock_offset(),
+                "this node's clock is not the database's: until they differ by less than 30 s, the \
+                 node is not ready, and changes nothing by its clock; let NTP set the clock"
+            );
+        }
     }
 
     /// Returns what this node says about itself now.
@@ -217,12 +264,14 @@ impl Nodes {
         self.clocks_apart.load(Ordering::Relaxed)
     }
 
-    /// Counts the live nodes and compares their clocks.
+    /// Counts the live nodes and compares their clocks. A node whose clock is far off is not ready,
+    /// so nobody compares its times.
     async fn look_at_all(&self) -> Result<(), StoreError> {
         let nodes = self.store.list_nodes().await?;
         let live = || nodes.iter().filter(|node| node.is_live());
         self.live.set(live().count());
-        let offsets = || live().filter_map(|node| node.report.clock_offset);
+        let offsets =
+            || live().filter_map(|node| node.report.clock_offset.filter(|offset| is_fit(*offset)));
         let (first, last) = (offsets().min(), offsets().max());
         let apart = first.zip(last).map_or(0, |(first, last)| last - first);
         self.clocks_apart.store(apart, Ordering::Relaxed);
@@ -259,7 +308,13 @@ impl Nodes {
         if took < SLOW {
             let half = Millis::try_from(took.as_millis() / 2).unwrap_or(0);
             let offset = now.saturating_add(half).saturating_sub(reported.at);
-            self.clock_offset.store(offset, Ordering::Relaxed);
+            let compared = Comparison {
+                offset,
+                at: now,
+                moment: sent,
+            };
+            let mut last = self.compared.lock().unwrap_or_else(PoisonError::into_inner);
+            *last = Some(compared);
         }
         Ok(reported.newest)
     }
@@ -325,6 +380,11 @@ impl Nodes {
         if before.is_empty() {
             return Ok(());
         }
+        if !self.has_fit_clock() {
+            // The leases end by the store's clock, and another node takes them.
+            self.held().clear();
+            return Ok(());
+        }
         let until = Instant::now() + LEASE;
         let names = self.store.renew_leases(self.id(), LEASE_MILLIS).await?;
         let mut held = self.held();
@@ -347,6 +407,10 @@ impl Leases for Nodes {
     async fn take(&self, name: &'static str) -> bool {
         if !self.store.is_shared() {
             return true;
+        }
+        if !self.has_fit_clock() {
+            self.held().remove(name);
+            return false;
         }
         let until = Instant::now() + LEASE;
         let taken = self.store.take_lease(name, self.id(), LEASE_MILLIS).await;
@@ -422,6 +486,11 @@ impl Job for ReportNode {
         let renewed = renewed.map_err(JobError::because("leases could not be renewed"));
         JobError::join([reported, looked, renewed])
     }
+}
+
+/// Returns whether a clock that is so far off the store's may be acted on.
+const fn is_fit(offset: Millis) -> bool {
+    offset.saturating_abs() <= CLOCK_LIMIT
 }
 
 /// Returns the address at which other machines reach a node that listens on `listening`. One that

@@ -6,7 +6,7 @@ use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use platform_protocol::claims::GameTokenClaims;
 use platform_protocol::problem::Problem;
-use platform_server::clock::ManualClock;
+use platform_server::clock::{Clock as _, ManualClock, SystemClock};
 use platform_server::config::{Config, Period, Rate};
 use platform_server::domain::identity::Identity;
 use platform_server::domain::session::SessionSecret;
@@ -89,7 +89,10 @@ impl TestApp {
             ..Config::default()
         };
         change(&mut config);
-        let clock = Arc::new(ManualClock::new(NOW));
+        // A node's clock must be that of its database.
+        let is_shared = config.postgres.is_some();
+        let start = if is_shared { SystemClock.now() } else { NOW };
+        let clock = Arc::new(ManualClock::new(start));
         let entropy = Arc::new(SystemEntropy);
         let running = start_on(config, clock.clone(), entropy, disk)
             .await

@@ -21,10 +21,15 @@ platform_tests::browser_tests![
 ];
 
 /// Returns where to press a button whose text ends with this: its centre, or the centre of the
-/// window if there is no such button.
+/// window, or above it where there is no link, if there is no such button.
 const MIDDLE: &str = "
     const button = [...document.querySelectorAll('button')].find(one => one.textContent.endsWith(arguments[0]));
-    if (!button) return [Math.round(innerWidth / 2), Math.round(innerHeight / 2)];
+    if (!button) {
+        const x = Math.round(innerWidth / 2);
+        let y = Math.round(innerHeight / 2);
+        while (y > 0 && document.elementFromPoint(x, y)?.closest('a')) y -= 1;
+        return [x, y];
+    }
     button.scrollIntoView({ block: 'center', behavior: 'instant' });
     const { x, y, width, height } = button.getBoundingClientRect();
     return [Math.round(x + width / 2), Math.round(y + height / 2)]";

@@ -23,7 +23,7 @@ platform_tests::browser_tests![
     picking_returns_to_the_page_and_never_to_another_site,
     signing_out_returns_to_test_guest_1,
     a_dev_server_s_problem_is_shown_in_the_badge_and_the_picker,
-    a_dev_server_without_the_token_path_is_told_which_path_it_lacks,
+    a_dev_server_without_the_token_path_is_told_what_has_it,
     a_deployed_game_has_no_badge_and_no_test_players,
     the_page_to_pick_a_test_player_on_has_no_barrier,
 ];
@@ -435,7 +435,7 @@ async fn a_dev_server_s_problem_is_shown_in_the_badge_and_the_picker(stage: Stag
     demand(&stage, "test-user-2").await;
 }
 
-async fn a_dev_server_without_the_token_path_is_told_which_path_it_lacks(stage: Stage) {
+async fn a_dev_server_without_the_token_path_is_told_what_has_it(stage: Stage) {
     let (_world, dev) = start().await;
     // As dev servers respond to unknown paths: with an error, or with the start page.
     for (status, kind) in [
@@ -455,18 +455,16 @@ async fn a_dev_server_without_the_token_path_is_told_which_path_it_lacks(stage: 
         stage.open(&dev.url("localhost", "/")).await;
         let error = stage.refused("await platform.getAccessToken()").await;
         assert_eq!(error.name, "PlatformError");
-        let named = |text: &str| {
-            text.contains("/__platform/token/user/") && text.contains("/__platform/token/guest/")
-        };
+        let named = |text: &str| text.contains("start it with `platform dev`");
         assert!(named(&error.message), "{}", error.message);
-        let said = format!("The dev server answered {status} ");
+        let said = format!("The dev server gave no test player ({status})");
         assert!(error.message.starts_with(&said), "{}", error.message);
-        assert!(named(&badge_says(&stage, "/__platform/token/").await));
+        assert!(named(&badge_says(&stage, "platform dev").await));
         stage
             .open(&dev.url("localhost", "/__platform/login?redirect=/"))
             .await;
         pick(&stage, "test-user-5").await;
-        assert!(named(&picker_says(&stage, "/__platform/token/").await));
+        assert!(named(&picker_says(&stage, "platform dev").await));
     }
 }
 

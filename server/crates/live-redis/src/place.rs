@@ -1,6 +1,7 @@
 //! Where Redis is: one server, the servers of a cluster, or one that sentinels name. What opens
 //! connections to it.
 
+use futures_util::future::select_ok;
 use redis::aio::{ConnectionLike, MultiplexedConnection, PubSub};
 use redis::cluster::{ClusterClient, ClusterClientBuilder};
 use redis::cluster_async::ClusterConnection;
@@ -50,7 +51,8 @@ pub(crate) enum Source {
         /// For subscriptions: every server of a cluster passes on all messages.
         servers: Vec<Client>,
     },
-    Sentinel(Box<Mutex<SentinelClient>>),
+    /// A client for each sentinel.
+    Sentinel(Vec<Mutex<SentinelClient>>),
 }
 
 impl Source {
@@ -93,9 +95,11 @@ impl Source {
             of_primary = of_primary.set_redis_connection_info(info.redis_settings().clone());
             asked.push(info.addr().clone());
         }
-        let client =
-            SentinelClient::build(asked, service, Some(of_primary), SentinelServerType::Master)?;
-        Ok(Self::Sentinel(Box::new(Mutex::new(client))))
+        let clients = asked.into_iter().map(|sentinel| {
+            let (of_primary, kind) = (Some(of_primary.clone()), SentinelServerType::Master);
+            SentinelClient::build(vec![sentinel], service, of_primary, kind).map(Mutex::new)
+        });
+        Ok(Self::Sentinel(clients.collect::<RedisResult<_>>()?))
     }
 
     pub(crate) const fn is_cluster(&self) -> bool {
@@ -118,7 +122,7 @@ impl Source {
                 .get_async_connection()
                 .await
                 .map(Connection::Cluster),
-            Self::Sentinel(sentinel) => single(primary(sentinel).await?).await,
+            Self::Sentinel(sentinels) => single(primary(sentinels).await?).await,
         }
     }
 
@@ -134,15 +138,25 @@ impl Source {
                     "a cluster has servers",
                 ))?
             }
-            Self::Sentinel(sentinel) => primary(sentinel).await?,
+            Self::Sentinel(sentinels) => primary(sentinels).await?,
         };
         client.get_async_pubsub().await
     }
 }
 
-/// Asks the sentinels for the primary.
-async fn primary(sentinel: &Mutex<SentinelClient>) -> RedisResult<Client> {
-    sentinel.lock().await.async_get_client().await
+/// Asks all sentinels for the primary, and takes the first answer: one that cannot be reached may
+/// take longer to fail than the caller waits.
+async fn primary(sentinels: &[Mutex<SentinelClient>]) -> RedisResult<Client> {
+    let asked = sentinels
+        .iter()
+        .map(|sentinel| Box::pin(async move { sentinel.lock().await.async_get_client().await }));
+    let asked: Vec<_> = asked.collect();
+    if asked.is_empty() {
+        let kind = redis::ErrorKind::InvalidClientConfig;
+        return Err((kind, "an address of sentinels names one").into());
+    }
+    let (client, _) = select_ok(asked).await?;
+    Ok(client)
 }
 
 /// A connection for calls. Clones share it.

@@ -1,6 +1,7 @@
 //! The address of a database, `postgres://…`, and the connection settings that are made from it.
 //! The address may contain a password, so nothing here shows it.
 
+use std::net::IpAddr;
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
@@ -9,7 +10,7 @@ use rustls::ClientConfig;
 use rustls::crypto::ring;
 use rustls_platform_verifier::BuilderVerifierExt as _;
 use tokio_postgres::Config;
-use tokio_postgres::config::TargetSessionAttrs;
+use tokio_postgres::config::{Host, SslMode, TargetSessionAttrs};
 use tokio_postgres_rustls::MakeRustlsConnect;
 
 /// How long opening a connection may take.
@@ -40,6 +41,21 @@ pub(super) fn parse(url: &str) -> Result<Config, ConnectError> {
     config.keepalives_interval(Duration::from_secs(1));
     config.keepalives_retries(3);
     Ok(config)
+}
+
+/// Returns whether connections may go over a network without TLS.
+pub(super) fn may_be_read(config: &Config) -> bool {
+    let is_local = |host: &Host| match host {
+        Host::Tcp(name) => {
+            name == "localhost" || name.parse().is_ok_and(|ip: IpAddr| ip.is_loopback())
+        }
+        #[cfg(unix)]
+        Host::Unix(_) => true,
+    };
+    let hosts = config.get_hosts();
+    let addresses = config.get_hostaddrs();
+    let is_here = hosts.iter().all(is_local) && addresses.iter().all(IpAddr::is_loopback);
+    config.get_ssl_mode() != SslMode::Require && !is_here
 }
 
 /// Returns the TLS settings: they trust the system's certificates and check the host name of the
@@ -86,5 +102,24 @@ mod tests {
         let config = parse("postgres://platform:hunter2@one,two/x").unwrap();
         assert!(!format!("{config:?}").contains("hunter2"));
         assert_eq!(config.get_hosts().len(), 2);
+    }
+
+    #[test]
+    fn an_address_on_a_network_needs_tls() {
+        for (url, may_be_read) in [
+            ("postgres://platform@db.example/x", true),
+            ("postgres://platform@db.example/x?sslmode=prefer", true),
+            ("postgres://platform@localhost,db.example/x", true),
+            ("postgres://platform@db.example/x?sslmode=require", false),
+            ("postgres://platform@localhost/x", false),
+            ("postgres://platform@127.0.0.1,[::1]/x", false),
+            ("postgres://platform@%2Frun%2Fpostgresql/x", false),
+        ] {
+            assert_eq!(
+                super::may_be_read(&parse(url).unwrap()),
+                may_be_read,
+                "{url}"
+            );
+        }
     }
 }

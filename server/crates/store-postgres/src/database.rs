@@ -1,19 +1,25 @@
 //! A database's connections: reads, writes of one statement, time limits, and closing.
+//!
+//! Some connections are kept for reads. A write may wait for a standby that is gone, and the server
+//! goes on waiting even if its client gives up: were such writes to take every connection, or more
+//! connections than the pool has, players could not even be looked up.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use deadpool_postgres::{
     Hook, HookError, Manager, ManagerConfig, Object, Pool, QueueMode, RecyclingMethod, Runtime,
 };
 use platform_store::{ConnectError, SchemaPolicy, StoreError};
-use tokio::sync::{OwnedRwLockReadGuard, RwLock};
+use tokio::sync::{OwnedRwLockReadGuard, OwnedSemaphorePermit, RwLock, Semaphore, watch};
 use tokio::time::Instant;
-use tokio_postgres::Row;
 use tokio_postgres::types::ToSql;
+use tokio_postgres::{Config, Row};
 
 use super::error::{Error, describe};
 use super::migrations::Schema;
+use super::servers::Servers;
 use super::transaction::{Attempts, Transaction};
 use super::{address, migrations};
 
@@ -39,34 +45,54 @@ const BEGINNING: &str =
     SELECT set_config('synchronous_commit', 'on', false)
     WHERE current_setting('synchronous_commit') IN ('off', 'local')";
 
+/// Lets the server notice a client that is gone while a statement waits for a lock. Not every
+/// server has this setting.
+const NOTICE: &str = "SET client_connection_check_interval = '1s'";
+
+/// The message if no write was answered for longer than the limit.
+const NOT_WRITTEN: &str =
+    "the database answers no writes; if it waits for standbys, none of them may be left";
+/// The message if no connection that may write became free in time.
+const ALL_WRITE: &str = "every connection that may write is in use";
+
 /// A value of a statement.
 pub(super) type Value<'value> = &'value (dyn ToSql + Sync);
 
 /// The purpose and limits of a database.
 #[derive(Debug)]
 pub(super) struct Kind {
+    /// Its name, for the operator.
+    pub(super) name: &'static str,
     /// Its tables.
     pub(super) schema: &'static Schema,
     /// How many connections there are at most.
     pub(super) connections: usize,
+    /// How many of them may write at the same time.
+    pub(super) writers: usize,
 }
 
 /// Players, sessions, keys, projects.
 pub(super) const MAIN: Kind = Kind {
+    name: "database",
     schema: &migrations::MAIN,
     connections: 16,
+    writers: 10,
 };
 
 /// Frontend log records.
 pub(super) const LOGS: Kind = Kind {
+    name: "database of log records",
     schema: &migrations::LOGS,
     connections: 6,
+    writers: 4,
 };
 
 /// An open database.
 #[derive(Clone)]
 pub(super) struct Database {
     pool: Pool,
+    servers: Servers,
+    writers: Arc<Writers>,
     /// Whether the database was closed. Every operation holds a read lock, so closing waits for all
     /// of them.
     closed: Arc<RwLock<bool>>,
@@ -80,16 +106,67 @@ impl std::fmt::Debug for Database {
     }
 }
 
+/// The connections that may write.
+struct Writers {
+    /// One permit for each that is free.
+    free: Arc<Semaphore>,
+    /// How many there are.
+    all: usize,
+    /// How many wait for a write that the server has not answered within the limit.
+    abandoned: AtomicUsize,
+    /// Whether the database was closed.
+    closed: watch::Sender<bool>,
+}
+
 /// A connection in use.
 pub(super) struct Connection {
     pub(super) client: Object,
+    /// What lets it write.
+    writer: Option<Writer>,
     _open: OwnedRwLockReadGuard<bool>,
+}
+
+/// A permit to write.
+struct Writer {
+    writers: Arc<Writers>,
+    takeovers: watch::Receiver<u64>,
+    _permit: OwnedSemaphorePermit,
 }
 
 impl Connection {
     /// Closes the connection, because its state is unknown.
     pub(super) fn give_up(self) {
         drop(Object::take(self.client));
+    }
+
+    /// Gives up a write that the server did not answer within the limit. Closing the connection
+    /// would not end such a write on a server that waits for a standby. So the connection and the
+    /// permit stay in use until the server answers, the connection breaks, or another server takes
+    /// over.
+    pub(super) fn abandon(self) {
+        let Self { client, writer, .. } = self;
+        let Some(Writer {
+            writers,
+            mut takeovers,
+            _permit: permit,
+        }) = writer
+        else {
+            drop(Object::take(client));
+            return;
+        };
+        writers.abandoned.fetch_add(1, Ordering::Relaxed);
+        let mut closed = writers.closed.subscribe();
+        tokio::spawn(async move {
+            tokio::select! {
+                // The server answers in order, so this is answered after the write.
+                _ = client.batch_execute("") => {}
+                _ = takeovers.changed() => {}
+                _ = closed.wait_for(|closed| *closed) => {}
+            }
+            drop(Object::take(client));
+            writers.abandoned.fetch_sub(1, Ordering::Relaxed);
+            drop(permit);
+        });
     }
 }
 
@@ -101,38 +178,54 @@ impl Database {
         policy: SchemaPolicy,
     ) -> Result<Self, ConnectError> {
         let config = address::parse(url)?;
+        if policy == SchemaPolicy::Upgrade && address::may_be_read(&config) {
+            tracing::warn!(
+                "the address of the {} does not end with ?sslmode=require: connections may go over \
+                 the network without TLS, and whoever is in between could read passwords and \
+                 sessions; see docs/several-nodes.md",
+                kind.name
+            );
+        }
         kind.schema.bring_up_to_date(&config, policy).await?;
-        let manager = Manager::from_config(
-            config,
-            address::tls()?,
-            ManagerConfig {
-                recycling_method: RecyclingMethod::Fast,
-            },
-        );
-        let pool = Pool::builder(manager)
-            .max_size(kind.connections)
-            // The connection that was used last is most likely to have the statement prepared.
-            .queue_mode(QueueMode::Lifo)
-            .post_create(Hook::async_fn(|client, _| {
-                Box::pin(async move {
-                    let begun = client.batch_execute(BEGINNING).await;
-                    begun.map_err(HookError::Backend)
-                })
-            }))
-            .runtime(Runtime::Tokio1)
-            .wait_timeout(Some(WAIT))
-            .create_timeout(Some(WAIT))
-            .recycle_timeout(Some(WAIT))
-            .build()
-            .map_err(|error| ConnectError::Database(Box::new(error)))?;
+        let servers = Servers::new(&config)?;
         Ok(Self {
-            pool,
+            pool: pool(config, kind, &servers)?,
+            servers,
+            writers: Arc::new(Writers {
+                free: Arc::new(Semaphore::new(kind.writers)),
+                all: kind.writers,
+                abandoned: AtomicUsize::new(0),
+                closed: watch::Sender::new(false),
+            }),
             closed: Arc::default(),
         })
     }
 
-    /// Takes an idle connection, or opens one.
+    /// Takes an idle connection for reads, or opens one.
     pub(super) async fn connection(&self) -> Result<Connection, StoreError> {
+        self.connection_for(None).await
+    }
+
+    /// Takes an idle connection for a write, or opens one. Fails at once if no write is answered.
+    pub(super) async fn writing_connection(&self) -> Result<Connection, StoreError> {
+        let writers = &self.writers;
+        if writers.abandoned.load(Ordering::Relaxed) >= writers.all {
+            return Err(StoreError::Unavailable(NOT_WRITTEN.into()));
+        }
+        let free = Arc::clone(&writers.free).acquire_owned();
+        let permit = tokio::time::timeout(WAIT, free)
+            .await
+            .map_err(|_| StoreError::Unavailable(ALL_WRITE.into()))?
+            .map_err(|_| closed())?;
+        let writer = Writer {
+            writers: Arc::clone(writers),
+            takeovers: self.servers.takeovers(),
+            _permit: permit,
+        };
+        self.connection_for(Some(writer)).await
+    }
+
+    async fn connection_for(&self, writer: Option<Writer>) -> Result<Connection, StoreError> {
         let open = Arc::clone(&self.closed).read_owned().await;
         if *open {
             return Err(closed());
@@ -145,6 +238,7 @@ impl Database {
         })?;
         Ok(Connection {
             client,
+            writer,
             _open: open,
         })
     }
@@ -176,7 +270,7 @@ impl Database {
     ) -> Result<Vec<Row>, StoreError> {
         let (start, mut asked) = (Instant::now(), false);
         loop {
-            match self.run(limit, sql, values).await? {
+            match Self::run(self.connection().await?, limit, sql, values).await {
                 Ok(rows) => return Ok(rows),
                 Err(error) if error.ends_connection() && !asked && start.elapsed() < SOON => {
                     asked = true;
@@ -206,7 +300,7 @@ impl Database {
         let mut left = ATTEMPTS;
         loop {
             left -= 1;
-            match self.run(LIMIT, sql, values).await? {
+            match Self::run(self.writing_connection().await?, LIMIT, sql, values).await {
                 Ok(rows) => return Ok(rows),
                 Err(error) if error.is_conflict() && left > 0 => {}
                 Err(error) if error.is_lost() => return Err(error.uncertain()),
@@ -216,12 +310,11 @@ impl Database {
     }
 
     async fn run(
-        &self,
+        connection: Connection,
         limit: Duration,
         sql: &str,
         values: &[Value<'_>],
-    ) -> Result<Result<Vec<Row>, Error>, StoreError> {
-        let connection = self.connection().await?;
+    ) -> Result<Vec<Row>, Error> {
         let client = &connection.client;
         let asked = async {
             let statement = client.prepare_cached(sql).await?;
@@ -229,10 +322,12 @@ impl Database {
         };
         let asked = tokio::time::timeout(limit, asked).await;
         let result = asked.unwrap_or(Err(Error::TimedOut));
-        if result.as_ref().is_err_and(Error::ends_connection) {
-            connection.give_up();
+        match &result {
+            Err(Error::TimedOut) => connection.abandon(),
+            Err(error) if error.ends_connection() => connection.give_up(),
+            Ok(_) | Err(_) => {}
         }
-        Ok(result)
+        result
     }
 
     /// Returns the attempts to run an operation of several statements; see `transact!`.
@@ -248,8 +343,45 @@ impl Database {
     /// Waits for running operations, and closes every connection.
     pub(super) async fn close(&self) {
         *self.closed.write().await = true;
+        self.writers.closed.send_replace(true);
         self.pool.close();
     }
+}
+
+/// Returns the pool of connections to the server that accepts writes.
+fn pool(config: Config, kind: &Kind, servers: &Servers) -> Result<Pool, ConnectError> {
+    let manager = Manager::from_connect(
+        config,
+        servers.clone(),
+        ManagerConfig {
+            recycling_method: RecyclingMethod::Fast,
+        },
+    );
+    let known = servers.clone();
+    Pool::builder(manager)
+        .max_size(kind.connections)
+        // The connection that was used last is most likely to have the statement prepared.
+        .queue_mode(QueueMode::Lifo)
+        .post_create(Hook::async_fn(|client, _| {
+            Box::pin(async move {
+                let begun = client.batch_execute(BEGINNING).await;
+                begun.map_err(HookError::Backend)?;
+                let _ = client.batch_execute(NOTICE).await;
+                Ok(())
+            })
+        }))
+        .pre_recycle(Hook::sync_fn(move |_, metrics| {
+            if known.took_over_since(metrics.created) {
+                return Err(HookError::message("another server took over"));
+            }
+            Ok(())
+        }))
+        .runtime(Runtime::Tokio1)
+        .wait_timeout(Some(WAIT))
+        .create_timeout(Some(WAIT))
+        .recycle_timeout(Some(WAIT))
+        .build()
+        .map_err(|error| ConnectError::Database(Box::new(error)))
 }
 
 /// Returns the error of a closed store.

@@ -5,6 +5,7 @@
 //! |---|---|
 //! | `store` | the store itself: its databases, opened and closed |
 //! | `address` | the address of a database, and the connection settings made from it |
+//! | `servers` | the servers of an address, and connecting to the one that accepts writes |
 //! | `database` | a database's connections: reads, writes, time limits, closing |
 //! | `transaction` | a transaction, and running an operation again after a conflict |
 //! | `migrations` | the schemas' history |
@@ -48,6 +49,7 @@ mod players;
 mod projects;
 mod room;
 mod rows;
+mod servers;
 mod sessions;
 mod sign_ins;
 mod store;

@@ -8,7 +8,7 @@ use refinery_core::{Migration, Runner};
 use tokio_postgres::error::SqlState;
 use tokio_postgres::{Client, Config};
 
-use super::address;
+use super::servers;
 
 /// The history of one schema: every migration with its name and text, oldest first. A released
 /// migration is never edited.
@@ -271,13 +271,7 @@ fn is_race(error: &tokio_postgres::Error) -> bool {
 
 /// Opens a connection outside the pool.
 pub(super) async fn connect(config: &Config) -> Result<Client, ConnectError> {
-    let (client, connection) = config.connect(address::tls()?).await.map_err(not_opened)?;
-    // The task ends when the client is dropped.
-    tokio::spawn(async move {
-        if let Err(error) = connection.await {
-            tracing::debug!(%error, "a connection to the database ended");
-        }
-    });
+    let client = servers::open(config).await?;
     // A migration may take any time, and the connection that holds the lock is idle meanwhile.
     client
         .batch_execute("SET statement_timeout = 0; SET idle_in_transaction_session_timeout = 0")

@@ -41,7 +41,12 @@ impl PostgresStore {
         schema: SchemaPolicy,
     ) -> Result<Self, ConnectError> {
         let main = Database::open(url, &database::MAIN, schema).await?;
-        let logs = Database::open(logs.unwrap_or(url), &database::LOGS, schema).await?;
+        let logs = match logs {
+            Some(logs) => Database::open(logs, &database::LOGS, schema)
+                .await
+                .map_err(of_logs)?,
+            None => Database::open(url, &database::LOGS, schema).await?,
+        };
         if schema == SchemaPolicy::Upgrade {
             warn_of_one_machine(&main).await;
         }
@@ -54,6 +59,14 @@ impl PostgresStore {
             },
         })
     }
+}
+
+/// Returns the error of the database of log records, which another setting names.
+fn of_logs(error: ConnectError) -> ConnectError {
+    ConnectError::Logs(match error {
+        ConnectError::Database(cause) => cause,
+        other => Box::new(other),
+    })
 }
 
 /// Warns a server whose acknowledged writes are on one machine. Without a session that it

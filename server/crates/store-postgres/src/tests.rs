@@ -4,6 +4,7 @@
 mod proxy;
 
 use std::sync::{Arc, Mutex};
+use std::time::Duration;
 
 use async_trait::async_trait;
 use futures_util::TryStreamExt as _;
@@ -18,15 +19,18 @@ use platform_protocol::names::Environment;
 use platform_store::tables::PARTS;
 use platform_store::transfer::{Moved, RowSource as _, RowTarget as _};
 use platform_store::{
-    ConnectError, LogStore as _, NewGuest, PlayerStore as _, SchemaPolicy, Store, StoreError,
+    AdminStore as _, ConnectError, LogStore as _, NewGuest, NodeStore as _, PlayerStore as _,
+    SchemaPolicy, Store, StoreError,
 };
 use platform_store_conformance::{Place, TwoHandles, concurrent_suite, suite};
 use platform_test_postgres::TestDatabase;
+use tokio::net::TcpListener;
+use tokio::time::Instant;
 use tokio_postgres::{Client, NoTls};
 
 use self::proxy::Proxy;
 use super::migrations::Schema;
-use super::{PostgresRows, PostgresStore, address, migrations};
+use super::{PostgresRows, PostgresStore, address, database, migrations};
 
 /// The database of one test, and the databases to which copies were restored.
 struct Server {
@@ -128,7 +132,8 @@ async fn two_programs_may_start_on_an_empty_database_at_once_a_hundred_times() {
         let counts = client.query(tables, &[]).await.unwrap();
         let counts: Vec<i64> = counts.iter().map(|row| row.get(0)).collect();
         // Each migration is applied once, and adds its rows once.
-        assert_eq!(counts, [5, 1, 2]);
+        let all = i64::from(migrations::MAIN.known());
+        assert_eq!(counts, [all, 1, 2]);
         let empty = "DROP SCHEMA public CASCADE; CREATE SCHEMA public";
         client.batch_execute(empty).await.unwrap();
         counts
@@ -262,6 +267,21 @@ async fn log_records_may_lie_in_a_database_of_their_own() {
         let row = row.unwrap();
         assert_eq!((row.get(0), row.get(1)), (true, true), "{table}");
     }
+}
+
+#[tokio::test]
+async fn a_database_of_log_records_that_is_down_is_named_by_its_own_setting() {
+    let main = TestDatabase::new();
+    let nobody = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let port = nobody.local_addr().unwrap().port();
+    drop(nobody);
+    let logs = format!("postgres://platform@127.0.0.1:{port}/logs");
+    let main_url = main.url();
+    let open = PostgresStore::open(&main_url, Some(&logs), SchemaPolicy::Upgrade);
+    let error = open.await.unwrap_err();
+    let said = platform_domain::errors::chain(&error);
+    assert!(said.contains("PLATFORM_LOGS_DATABASE_URL"), "{said}");
+    assert!(!said.contains("PLATFORM_DATABASE_URL"), "{said}");
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -447,4 +467,121 @@ async fn who_reads_log_records_for_long_holds_no_writer_up() {
     assert_eq!(store.sweep_log_records(NOW + DAY, 2).await.unwrap(), 2);
     reader.batch_execute("COMMIT").await.unwrap();
     assert_eq!(store.sweep_log_records(NOW + DAY, 2).await.unwrap(), 1);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_server_that_says_nothing_does_not_hide_the_one_that_took_over() {
+    let place = Server::new();
+    // It accepts connections, as a machine does whose disk is stuck, and says nothing.
+    let silent = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let port = silent.local_addr().unwrap().port();
+    let url = place.database.url();
+    let (before, after) = url.split_once('@').unwrap();
+    let (socket, name) = after.split_once('/').unwrap();
+    let both = format!("{before}@127.0.0.1:{port},{socket}:5432/{name}");
+    let begun = Instant::now();
+    let store = Server::connect(&both).await;
+    let new = guest("otter");
+    store.add_guest(new.clone()).await.unwrap();
+    assert!(store.find_player(new.id).await.unwrap().is_some());
+    let took = begun.elapsed();
+    assert!(took < Duration::from_secs(3), "{took:?}");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn connections_to_the_server_before_are_not_used_after_another_one_took_over() {
+    let place = Server::new();
+    let before = Proxy::start(&place.database).await;
+    let after = Proxy::start(&place.database).await;
+    after.refuse(true);
+    let store = Server::connect(&before.url_with(&after)).await;
+    store.add_guest(guest("otter")).await.unwrap();
+    // It still answers on the connections that it has.
+    before.refuse(true);
+    after.refuse(false);
+    // The idle ones are taken, and another one must be opened.
+    let mut held = Vec::new();
+    while after.requests() == 0 {
+        held.push(store.main.connection().await.unwrap());
+    }
+    drop(held);
+    let asked = before.requests();
+    for _ in 0..20 {
+        let found = store.find_player_by_name("otter").await.unwrap();
+        assert!(found.is_some());
+    }
+    assert_eq!(before.requests(), asked);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn writes_that_the_server_does_not_complete_leave_room_for_reads_and_do_not_pile_up() {
+    let place = Server::new();
+    let store = Arc::new(Server::connect(&place.database.url()).await);
+    let client = raw(&place.database.url()).await;
+    // As a commit waits for a standby that is gone, these wait for a lock.
+    client
+        .batch_execute(
+            "CREATE FUNCTION wait() RETURNS trigger LANGUAGE plpgsql AS $$
+             BEGIN PERFORM pg_advisory_xact_lock_shared(42); RETURN NULL; END $$;
+             CREATE CONSTRAINT TRIGGER wait AFTER INSERT OR UPDATE ON nodes
+                 DEFERRABLE INITIALLY DEFERRED FOR EACH ROW EXECUTE FUNCTION wait();
+             SELECT pg_advisory_lock(42)",
+        )
+        .await
+        .unwrap();
+    let entropy: &dyn Entropy = &SystemEntropy;
+    let report = || NodeReport {
+        id: entropy.uuid_v4(),
+        address: "10.0.0.11:8787".into(),
+        binary: "0.9.0".into(),
+        settings: "{}".into(),
+        applied: 0,
+        clock_offset: None,
+        degraded: Vec::new(),
+    };
+    let writes: Vec<_> = (0..30)
+        .map(|_| {
+            let (store, report) = (Arc::clone(&store), report());
+            tokio::spawn(async move { store.report_node(&report).await })
+        })
+        .collect();
+    let begun = Instant::now();
+    let mut uncertain = 0;
+    for write in writes {
+        let error = write.await.unwrap().unwrap_err();
+        uncertain += usize::from(matches!(error, StoreError::Uncertain(_)));
+        assert_eq!(store.find_player_by_name("otter").await.unwrap(), None);
+    }
+    assert_eq!(uncertain, database::MAIN.writers);
+    let took = begun.elapsed();
+    assert!(took < Duration::from_secs(6), "{took:?}");
+    // As long as nothing is answered, writes fail at once, reads succeed, and there are no more
+    // connections than before.
+    let begun = Instant::now();
+    for _ in 0..30 {
+        let refused = store.report_node(&report()).await;
+        assert!(
+            matches!(refused, Err(StoreError::Unavailable(_))),
+            "{refused:?}"
+        );
+        assert_eq!(store.find_player_by_name("otter").await.unwrap(), None);
+    }
+    let took = begun.elapsed();
+    assert!(took < Duration::from_secs(2), "{took:?}");
+    let sql = "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database()
+               AND application_name = 'platform'";
+    let open: i64 = client.query_one(sql, &[]).await.unwrap().get(0);
+    let most = database::MAIN.connections + database::LOGS.connections;
+    assert!(open <= i64::try_from(most).unwrap(), "{open}");
+    // When the server answers again, so does the store.
+    let unlock = "SELECT pg_advisory_unlock_all()";
+    client.batch_execute(unlock).await.unwrap();
+    let again = async {
+        while store.report_node(&report()).await.is_err() {
+            tokio::task::yield_now().await;
+        }
+    };
+    tokio::time::timeout(Duration::from_secs(10), again)
+        .await
+        .unwrap();
 }

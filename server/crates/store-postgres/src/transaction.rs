@@ -156,8 +156,10 @@ impl Transaction {
             Ok(Err(error)) => Err(error.into()),
             Err(_) => Err(Error::TimedOut),
         };
-        if result.is_err() {
-            connection.give_up();
+        match &result {
+            Err(Error::TimedOut) => connection.abandon(),
+            Err(_) => connection.give_up(),
+            Ok(()) => {}
         }
         result
     }
@@ -197,7 +199,8 @@ impl<'database> Attempts<'database> {
     /// Begins the next attempt.
     pub(super) async fn begin(&mut self) -> Result<Transaction, StoreError> {
         self.left = self.left.saturating_sub(1);
-        Ok(Transaction::new(self.database.connection().await?, WRITE))
+        let connection = self.database.writing_connection().await?;
+        Ok(Transaction::new(connection, WRITE))
     }
 
     /// Commits the transaction, or rolls it back if the operation failed. Returns the operation's

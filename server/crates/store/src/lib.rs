@@ -163,6 +163,9 @@ pub enum ConnectError {
         /// The cause.
         source: std::io::Error,
     },
+    /// The database of log records, which has an address of its own, could not be opened.
+    #[error("the database of log records (PLATFORM_LOGS_DATABASE_URL) could not be opened")]
+    Logs(#[source] Box<dyn std::error::Error + Send + Sync>),
     /// The schema could not be brought up to date.
     #[error("the database's schema could not be upgraded")]
     Migration(#[source] Box<dyn std::error::Error + Send + Sync>),

@@ -9,7 +9,7 @@ use tokio::sync::Mutex;
 use tokio::time::Instant;
 
 use crate::auth::keys::KeyRing;
-use crate::clock::{CLOCK_LIMIT, Clock, Millis};
+use crate::clock::{Clock, Millis};
 use crate::domain::errors::chain;
 use crate::games;
 use crate::games::files::FileStore;
@@ -117,8 +117,7 @@ impl Readiness {
         if self.clock.now() - self.keys.read_at() > KEYS_ARE_OLD {
             because.push(Component::Keys);
         }
-        let offset = self.nodes.clock_offset().map_or(0, Millis::abs);
-        if offset > CLOCK_LIMIT {
+        if !self.nodes.has_fit_clock() {
             because.push(Component::Clock);
         }
         let ready = because.is_empty();

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use super::StartError;
 use crate::auth::demo_provider::{self, DemoProvider};
-use crate::auth::keys::{KeyRing, KeySecret, KeySecrets};
+use crate::auth::keys::{KeyError, KeyRing, KeySecret, KeySecrets};
 use crate::auth::oidc::Providers;
 use crate::clock::Clock;
 use crate::config::show::{OPERATIONS, shared_settings};
@@ -52,13 +52,10 @@ pub(super) async fn open(
         &settings,
     );
     let nodes = Arc::new(joined.await?);
-    let keys = open_keys(
-        config,
-        Arc::clone(&store),
-        Arc::clone(clock),
-        Arc::clone(entropy),
-    );
-    let keys = keys.await?;
+    let keys = keys(config, &store, clock, entropy)?;
+    keys.heed_clock_of(Arc::clone(&nodes));
+    keys.refresh().await?;
+    let keys = Arc::new(keys);
     warn_of_unsealed(origin, &keys);
     warn_of_no_provider(config, origin);
     let files = FileStore::open(config, clock, disk).await?;
@@ -150,6 +147,18 @@ pub async fn open_keys(
     clock: Arc<dyn Clock>,
     entropy: Arc<dyn Entropy>,
 ) -> Result<Arc<KeyRing>, StartError> {
+    let keys = keys(config, &store, &clock, &entropy)?;
+    keys.refresh().await?;
+    Ok(Arc::new(keys))
+}
+
+/// Returns the signing keys, which are not read yet.
+fn keys(
+    config: &Config,
+    store: &Arc<dyn Store>,
+    clock: &Arc<dyn Clock>,
+    entropy: &Arc<dyn Entropy>,
+) -> Result<KeyRing, KeyError> {
     let secret = |secret: &Option<Secret>| {
         let secret = secret.as_ref();
         secret
@@ -160,7 +169,13 @@ pub async fn open_keys(
         present: secret(&config.key_secret)?,
         former: secret(&config.key_secret_old)?,
     };
-    Ok(KeyRing::open(store, clock, entropy, config.token_seconds, secrets).await?)
+    Ok(KeyRing::empty(
+        Arc::clone(store),
+        Arc::clone(clock),
+        Arc::clone(entropy),
+        config.token_seconds,
+        secrets,
+    ))
 }
 
 /// Warns if the keys of a public platform are not sealed, so that anyone who can read the store's

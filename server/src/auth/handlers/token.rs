@@ -74,9 +74,13 @@ pub async fn handle(
         SessionStatus::Expired => Err(ProblemCode::SessionExpired.into()),
         SessionStatus::Suspended(reason) => Err(suspended(reason)),
         SessionStatus::Good => {
-            guest::see(&state, &session.player, now).await;
-            note_browser(&state, &headers, &session, session.wants_renewal(now)).await;
-            let renewed = session.wants_renewal(now) && renew(&state, &secret, now).await;
+            let wants_renewal = session.wants_renewal(now);
+            // None of them is needed for the answer, so together they may take as long as one.
+            let (_seen, _noted, renewed) = tokio::join!(
+                guest::see(&state, &session.player, now),
+                note_browser(&state, &headers, &session, wants_renewal),
+                async { wants_renewal && renew(&state, &secret, now).await },
+            );
             let cookie = renewed.then(|| cookies::set_session(&secret, secure));
             token_answer(
                 &state,

@@ -11,8 +11,8 @@ mod signer;
 #[cfg(test)]
 mod tests;
 
-use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
+use std::sync::{Arc, OnceLock};
 
 use arc_swap::ArcSwap;
 use base64::Engine as _;
@@ -32,6 +32,7 @@ use crate::domain::key::{
     KeyPhase, KeySchedule, KeyTimes, MIN_SECRET_BYTES, Revocation, StoredKey,
 };
 use crate::entropy::Entropy;
+use crate::platform::nodes::Nodes;
 use crate::store::{Store, StoreError};
 
 /// Why keys could not be read, created or used.
@@ -77,6 +78,11 @@ pub enum KeyError {
     /// Claims or keys could not be written as JSON.
     #[error("JSON could not be written")]
     Json(#[from] serde_json::Error),
+    /// This node's clock is not the store's, so it must not decide which keys are old.
+    #[error(
+        "this server's clock differs too much from the database's to change signing keys: let NTP set the clock, and try again"
+    )]
+    Clock,
     /// Other nodes changed the keys repeatedly while this one tried to.
     #[error("the signing keys are being changed by another process; try again")]
     Contended,
@@ -132,6 +138,8 @@ pub struct KeyRing {
     ring: ArcSwap<Ring>,
     /// When the keys were last read.
     read_at: AtomicI64,
+    /// Knows whether this node's clock is that of the store; in an operator's command it is.
+    nodes: OnceLock<Arc<Nodes>>,
     /// Held while the keys are read and replaced: an older result must never replace a newer one,
     /// which could restore a revoked key.
     refreshing: Mutex<()>,
@@ -158,6 +166,21 @@ impl KeyRing {
         token_seconds: u64,
         secrets: KeySecrets,
     ) -> Result<Arc<Self>, KeyError> {
+        let ring = Self::empty(store, clock, entropy, token_seconds, secrets);
+        ring.refresh().await?;
+        Ok(Arc::new(ring))
+    }
+
+    /// Creates a ring that has not read the keys yet. `token_seconds` is the lifetime of the game
+    /// tokens that will be signed.
+    #[must_use]
+    pub fn empty(
+        store: Arc<dyn Store>,
+        clock: Arc<dyn Clock>,
+        entropy: Arc<dyn Entropy>,
+        token_seconds: u64,
+        secrets: KeySecrets,
+    ) -> Self {
         // Test tokens are signed with the same keys.
         let token_millis = Millis::try_from(token_seconds.max(TEST_TOKEN_SECONDS))
             .unwrap_or(Millis::MAX)
@@ -167,19 +190,36 @@ impl KeyRing {
             schedule: KeySchedule::new(Vec::new()),
             key_set: Arc::from(r#"{"keys":[]}"#),
         };
-        let ring = ArcSwap::from_pointee(empty);
-        let ring = Self {
+        Self {
             store,
             clock,
             entropy,
             token_millis,
             secrets,
-            ring,
+            ring: ArcSwap::from_pointee(empty),
             read_at: AtomicI64::new(0),
+            nodes: OnceLock::new(),
             refreshing: Mutex::new(()),
-        };
-        ring.refresh().await?;
-        Ok(Arc::new(ring))
+        }
+    }
+
+    /// Only reads keys from now on whenever this node's clock is far off: it must neither add keys
+    /// then nor remove any, because it would take those that sign for outdated ones.
+    pub fn heed_clock_of(&self, nodes: Arc<Nodes>) {
+        let _ = self.nodes.set(nodes);
+    }
+
+    fn only_reads(&self) -> bool {
+        let nodes = self.nodes.get();
+        nodes.is_some_and(|nodes| !nodes.has_fit_clock())
+    }
+
+    /// Refuses to change keys by a clock that is far off.
+    fn check_clock(&self) -> Result<(), KeyError> {
+        if self.only_reads() {
+            return Err(KeyError::Clock);
+        }
+        Ok(())
     }
 
     /// Returns a game token with these claims, in compact form (RFC 7515 §3.1), signed by the
@@ -224,7 +264,7 @@ impl KeyRing {
     }
 
     /// Reads the keys again, adds a new one if the last is 90 days old, and forgets those that are
-    /// no longer in the key set. It must be called every few seconds: a key that another node or
+    /// no longer in the key set; by a [clock that is far off](Self::heed_clock_of) it does neither. It must be called every few seconds: a key that another node or
     /// the operator has revoked must no longer be trusted here, and a new key must be published
     /// here long before it signs.
     ///
@@ -232,7 +272,9 @@ impl KeyRing {
     /// [`KeyError`]; the ring then stays unchanged.
     pub async fn refresh(&self) -> Result<(), KeyError> {
         let _refreshing = self.refreshing.lock().await;
+        // In this order: a clock that is set after it was read does no harm.
         let now = self.clock.now();
+        let only_reads = self.only_reads();
         let mut stored = self.store.list_keys().await?;
         if stored
             .iter()
@@ -241,7 +283,7 @@ impl KeyRing {
             self.store.raise_token_life(self.token_millis).await?;
             stored = self.store.list_keys().await?;
         }
-        if schedule(&stored).is_overdue(now) {
+        if !only_reads && schedule(&stored).is_overdue(now) {
             let times = if stored.is_empty() {
                 KeyTimes::at_once(now, self.token_millis)
             } else {
@@ -257,7 +299,7 @@ impl KeyRing {
         let mut gone = Vec::new();
         for (index, key) in stored.into_iter().enumerate() {
             match schedule.phase(index, now) {
-                KeyPhase::Gone => gone.push(key.kid),
+                KeyPhase::Gone if !only_reads => gone.push(key.kid),
                 _ => kept.push(key),
             }
         }
@@ -278,6 +320,7 @@ impl KeyRing {
     /// # Errors
     /// [`KeyError`].
     pub async fn rotate(&self, by: impl Into<By>) -> Result<String, KeyError> {
+        self.check_clock()?;
         let by = by.into();
         for _ in 0..ATTEMPTS {
             let stored = self.store.list_keys().await?;
@@ -297,6 +340,7 @@ impl KeyRing {
     /// # Errors
     /// [`KeyError`], most likely [`KeyError::Unknown`].
     pub async fn revoke(&self, kid: &str, by: impl Into<By>) -> Result<Option<String>, KeyError> {
+        self.check_clock()?;
         let by = by.into();
         for _ in 0..ATTEMPTS {
             let now = self.clock.now();

@@ -8,7 +8,7 @@ use async_trait::async_trait;
 use super::Counting;
 use super::tally::Taken;
 use crate::clock::Millis;
-use crate::domain::counting::{DAY, HOUR, NewPlayTime, Span, periods};
+use crate::domain::counting::{DAY, HOUR, NewCounts, NewPlayTime, Span, periods};
 use crate::games::catalogue::Game;
 use crate::games::live::Presence;
 use crate::platform::jobs::{Job, JobError, Leases as _, Schedule};
@@ -58,7 +58,9 @@ impl Counting {
         before.map_or(0, |before| (now - before).clamp(0, MAX_ELAPSED))
     }
 
-    /// Stores the collected counts. If this fails, they are stored the next time.
+    /// Stores the collected counts. If this fails, they are stored the next time. What may have been
+    /// stored although no answer came is not added again, because it could count twice; players are
+    /// counted once however often they are stored.
     ///
     /// # Errors
     /// The first error of the store.
@@ -69,22 +71,35 @@ impl Counting {
             if !counts.minutes.is_empty() || !counts.distinct.is_empty() {
                 let kept = store.add_player_counts(vec![counts.clone()]).await;
                 if let Err(error) = kept {
-                    tally.put_back(counts);
+                    if may_have_happened(&error) {
+                        tally.put_back(NewCounts {
+                            minutes: Vec::new(),
+                            ..counts
+                        });
+                    } else {
+                        tally.put_back(counts);
+                    }
                     first = first.and(Err(error));
                 }
             }
             for batch in times.chunks(BATCH) {
                 let kept = store.add_play_times(batch.to_vec()).await;
                 if let Err(error) = kept {
-                    batch.iter().for_each(|time: &NewPlayTime| {
-                        tally.put_back_time(time);
-                    });
+                    if !may_have_happened(&error) {
+                        batch.iter().for_each(|time: &NewPlayTime| {
+                            tally.put_back_time(time);
+                        });
+                    }
                     first = first.and(Err(error));
                 }
             }
         }
         first
     }
+}
+
+const fn may_have_happened(error: &StoreError) -> bool {
+    matches!(error, StoreError::Uncertain(_))
 }
 
 /// Removes counts that are too old to be shown, in small writes.

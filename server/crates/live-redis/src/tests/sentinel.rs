@@ -47,3 +47,19 @@ async fn an_unknown_service_is_no_redis() {
     let node = LiveRedis::open(place).await.unwrap();
     assert!(!node.is_reachable());
 }
+
+#[tokio::test]
+async fn a_sentinel_that_says_nothing_does_not_hide_the_others() {
+    let (primary, replica) = (TestRedis::start(), TestRedis::start());
+    replica.follow(&primary);
+    let sentinel = TestSentinel::watch(&primary, "mymaster");
+    let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let silent = format!("redis://{}", listener.local_addr().unwrap());
+    let place = Place::Sentinel {
+        sentinels: vec![silent, sentinel.url()],
+        service: "mymaster".to_owned(),
+    };
+    let node = LiveRedis::open(place).await.unwrap();
+    let beat = async || node.beat(DEMO, player(1), page(1)).await;
+    until("a beat", async || beat().await.is_ok()).await;
+}

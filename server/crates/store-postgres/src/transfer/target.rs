@@ -127,11 +127,14 @@ async fn begin_in(
         let row = client.query_one(&sql, &[]).await.map_err(of_store)?;
         let known: String = row.try_get(0).map_err(of_store)?;
         let compared: i64 = row.try_get(1).map_err(of_store)?;
-        return match (compared > 0, known == source) {
-            (true, _) => Ok(Begun::Compared),
-            (false, true) => Ok(Begun::Open),
-            (false, false) => Err(BeginError::OtherSource),
-        };
+        if known != source {
+            return Err(BeginError::OtherSource);
+        }
+        return Ok(if compared > 0 {
+            Begun::Compared
+        } else {
+            Begun::Open
+        });
     }
     let tables: BTreeSet<&'static str> = PARTS
         .iter()

@@ -138,6 +138,8 @@ async fn an_end_that_was_interrupted_can_run_again() {
     target.main.batch_execute(first).await.unwrap();
     let second = "DROP TABLE platform_log_incoming";
     target.logs.batch_execute(second).await.unwrap();
+    let other = target.begin("two").await;
+    assert!(matches!(other, Err(BeginError::OtherSource)), "{other:?}");
     assert_eq!(target.begin("one").await.unwrap(), Begun::Compared);
     target.end().await.unwrap();
     PostgresStore::open(&main.url(), Some(&logs.url()), SchemaPolicy::Refuse)
