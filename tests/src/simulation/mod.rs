@@ -99,7 +99,7 @@ impl Plan {
 /// What came of it.
 #[derive(Debug)]
 pub struct Report {
-    /// Everything that was measured, for people.
+    /// The counts compared, for people. What was measured was printed before.
     pub text: String,
     /// What the platform counted differently.
     pub mismatches: Vec<String>,
@@ -146,20 +146,21 @@ pub async fn run(plan: &Plan, place: &Place) -> Report {
         time: plan.time - plan.arriving,
     };
     let costs = costs_of_requests(&mut crowd, place, &browser, plan, &played).await;
-    eprintln!("everything is measured; now the counts of the platform are compared");
+    let mut tables = browser.measure.tables(plan.arriving, played.time);
+    tables.push_str(&programs(plan, [&before, &all_there, &after], &memories));
+    tables.push_str(&costs.table());
+    tables.push_str(&costs.million(plan.beat));
+    eprintln!("{tables}\neverything is measured; now the counts of the platform are compared");
+    // The token of the beginning may have expired.
+    let owner = place.owner().await;
     let counts = Counts {
         owner: &owner,
         games: &browser.games,
         began,
     };
     let (lines, mismatches) = counts.compare(&mut crowd.truth, now, plan).await;
-
-    let mut text = browser.measure.tables(plan.arriving, played.time);
-    text.push_str(&programs(plan, [&before, &all_there, &after], &memories));
-    text.push_str(&costs.table());
-    text.push_str(&costs.million(plan.beat));
-    text.push_str("\ncounts                                what the crowd knows   the platform\n");
-    text.push_str(&lines);
+    let header = "counts                                what the crowd knows   the platform";
+    let text = format!("{header}\n{lines}");
     Report {
         text,
         mismatches,
