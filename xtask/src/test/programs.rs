@@ -23,6 +23,13 @@ const OWN_RUNNER: &str = "browsers";
 /// The variable `TESTS_NODES` runs any other one so.
 const ON_NODES: [&str; 3] = ["accounts", "command_line", "log_stream"];
 
+/// The tests of the program with browsers that run a second time against several nodes: what players
+/// and developers do one after the other.
+const JOURNEYS: [&str; 2] = [
+    "a_guest_signs_in_and_is_the_same_player_on_a_second_device_in_chromium",
+    "a_game_is_deployed_played_counted_and_watched_in_chromium",
+];
+
 /// How many nodes these are.
 const NODES: &str = "3";
 
@@ -41,6 +48,8 @@ pub(super) struct Program {
     pub(super) has_own_runner: bool,
     /// Whether its tests run against several nodes instead of one server.
     pub(super) has_nodes: bool,
+    /// The names of the tests that are run; all if there are none.
+    only: &'static [&'static str],
 }
 
 /// Which tests of a program are run.
@@ -62,6 +71,15 @@ impl<'a> Which<'a> {
             Some(part) => Self::Like(part),
             None if names.is_empty() => Self::All,
             None => Self::Named(names),
+        }
+    }
+
+    /// Whether the test with this name is one of them.
+    fn has(self, name: &str) -> bool {
+        match self {
+            Self::All => true,
+            Self::Like(part) => name.contains(part),
+            Self::Named(names) => names.iter().any(|one| one == name),
         }
     }
 }
@@ -125,6 +143,7 @@ fn program(message: &str) -> Option<Program> {
         file,
         is_end_to_end,
         has_nodes: false,
+        only: &[],
     })
 }
 
@@ -132,9 +151,17 @@ impl Program {
     /// Returns the run of the same program against several nodes, if it is one of those.
     pub(super) fn on_nodes(&self) -> Option<Self> {
         let target = self.name.strip_prefix(END_TO_END)?.trim_start();
-        ON_NODES.contains(&target).then(|| Self {
+        let only: &[&str] = if target == OWN_RUNNER {
+            &JOURNEYS
+        } else if ON_NODES.contains(&target) {
+            &[]
+        } else {
+            return None;
+        };
+        Some(Self {
             name: format!("{}, {NODES} nodes", self.name),
             has_nodes: true,
+            only,
             ..self.clone()
         })
     }
@@ -149,16 +176,22 @@ impl Program {
         which: Which<'_>,
         results: &mut Results,
     ) -> Result<()> {
+        let mut one_by_one = |names: &mut dyn Iterator<Item = &str>| {
+            let mut outcome = Ok(());
+            for name in names {
+                let one = self.run_with(workspace, &["--exact", name], results);
+                outcome = outcome.and(one);
+            }
+            outcome
+        };
         match which {
+            _ if !self.only.is_empty() => {
+                let mut chosen = self.only.iter().copied().filter(|name| which.has(name));
+                one_by_one(&mut chosen)
+            }
             // This runner takes one name at a time.
             Which::Named(names) if self.has_own_runner => {
-                let mut outcome = Ok(());
-                for name in names {
-                    let arguments = ["--exact", name.as_str()];
-                    let one = self.run_with(workspace, &arguments, results);
-                    outcome = outcome.and(one);
-                }
-                outcome
+                one_by_one(&mut names.iter().map(String::as_str))
             }
             Which::Named(names) => {
                 let mut arguments = vec!["--exact"];
@@ -227,6 +260,7 @@ impl Program {
             is_end_to_end: true,
             has_own_runner: name == OWN_RUNNER,
             has_nodes: false,
+            only: &[],
         }
     }
 }
@@ -234,6 +268,22 @@ impl Program {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_journeys_are_tests_in_chromium() {
+        let source = concat!(
+            env!("CARGO_MANIFEST_DIR"),
+            "/../tests/tests/browsers/journey.rs"
+        );
+        let source = std::fs::read_to_string(source).unwrap();
+        for journey in JOURNEYS {
+            let name = journey.strip_suffix("_in_chromium").unwrap();
+            assert!(
+                source.contains(&format!("async fn {name}(stage: Stage)")),
+                "{name}"
+            );
+        }
+    }
 
     fn message(id: &str, kind: &str, target: &str, test: bool) -> String {
         serde_json::json!({
