@@ -98,13 +98,16 @@ impl BackupCommand {
         use platform_server::config::Secret;
         use platform_server::domain::administration::StoreCopy;
 
+        use crate::commands::not_opened;
         use crate::commands::progress::OnStderr;
 
         let logs = config.postgres_logs.as_ref().map(Secret::expose);
         let logs = self.logs_from.as_deref().or(logs);
         let source = store::open_shared_rows(url, logs).await;
-        let name = if self.from.is_some() { "--from: " } else { "" };
-        let source = source.map_err(|error| format!("{name}{}", chain(&error)))?;
+        let source = source.map_err(|error| match self.from {
+            Some(_) => not_opened(["--from", "--logs-from"], &error),
+            None => chain(&error),
+        })?;
         let copy = async |folder: std::sync::Arc<tempfile::TempDir>| {
             let target = store::create_embedded_rows(folder.path()).await;
             let target = target.map_err(BackupError::Create)?;

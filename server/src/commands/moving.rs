@@ -71,6 +71,7 @@ impl MoveCommand {
         use platform_server::games::files::copies::BucketCopies;
         use platform_server::store;
 
+        use crate::commands::not_opened;
         use crate::commands::progress::OnStderr;
 
         let bucket = self.files.as_deref().map(bucket_from_process);
@@ -78,7 +79,7 @@ impl MoveCommand {
         let source = store::open_embedded_rows(&config.database_path()).await;
         let source = source.map_err(|error| chain(&error))?;
         let target = store::create_shared_rows(&self.to, self.logs_to.as_deref()).await;
-        let target = target.map_err(|error| format!("--to: {}", chain(&error)))?;
+        let target = target.map_err(|error| not_opened(["--to", "--logs-to"], &error))?;
         let bucket = match &bucket {
             None => None,
             Some(settings) => {

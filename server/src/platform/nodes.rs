@@ -204,15 +204,13 @@ impl Nodes {
     /// last compared is noticed at once.
     #[must_use]
     pub fn has_fit_clock(&self) -> bool {
-        if !self.store.is_shared() {
-            return true;
-        }
-        self.compared().is_some_and(|compared| {
-            let passed = Millis::try_from(compared.moment.elapsed().as_millis());
-            let expected = compared.at.saturating_add(passed.unwrap_or(Millis::MAX));
-            let set_by = self.clock.now().saturating_sub(expected);
-            is_fit(compared.offset) && is_fit(compared.offset.saturating_add(set_by))
-        })
+        let Some(compared) = self.compared() else {
+            return !self.store.is_shared();
+        };
+        let passed = Millis::try_from(compared.moment.elapsed().as_millis());
+        let expected = compared.at.saturating_add(passed.unwrap_or(Millis::MAX));
+        let set_by = self.clock.now().saturating_sub(expected);
+        is_fit(compared.offset) && is_fit(compared.offset.saturating_add(set_by))
     }
 
     fn warn_of_unfit_clock(&self) {

@@ -430,7 +430,20 @@ async fn what_cannot_be_moved_is_said_without_passwords() {
     assert!(run(&["--to", nobody]).contains("there is no platform"));
     assert!(run(&["--to", "mysql://u:hunter2@h/x"]).contains("write --to"));
     Server::start(&mut program(data)).stop("-TERM");
-    assert!(run(&["--to", nobody]).contains("--to: "));
+    let refused = run(&["--to", nobody]);
+    assert!(
+        refused.contains("--to: the database could not"),
+        "{refused}"
+    );
+    // It names the option, and not the setting of a server.
+    assert!(!refused.contains("PLATFORM_"), "{refused}");
+    let (main, logs) = (TestDatabase::new(), ["--logs-to", nobody]);
+    let refused = run(&[&["--to", &*main.url()], &logs[..]].concat());
+    assert!(
+        refused.contains("--logs-to: the database of log"),
+        "{refused}"
+    );
+    assert!(!refused.contains("PLATFORM_"), "{refused}");
     let bucket = ["--to", nobody, "--files", "s3://games/x"];
     assert!(run(&bucket).contains("AWS_REGION"));
     let mut command = program(data);

@@ -320,13 +320,15 @@ mod tests {
     }
 
     #[test]
-    fn a_quick_end_to_end_program_runs_on_nodes_as_well() {
+    fn quick_end_to_end_programs_and_journeys_run_on_nodes_as_well() {
         let id = "path+file:///w/tests#platform-tests@0.1.0";
         let one = |target: &str| program(&message(id, "test", target, true)).unwrap();
         let again = one("accounts").on_nodes().unwrap();
         assert_eq!(again.name, "platform-tests accounts, 3 nodes");
         assert!(again.has_nodes && !one("accounts").has_nodes);
-        assert_eq!(one("browsers").on_nodes(), None);
+        assert!(again.only.is_empty());
+        assert_eq!(one("browsers").on_nodes().unwrap().only, JOURNEYS);
+        assert_eq!(one("deploys").on_nodes(), None);
         let server = "path+file:///w/server#platform-server@0.1.0";
         let native = program(&message(server, "test", "accounts", true)).unwrap();
         assert_eq!(native.on_nodes(), None);

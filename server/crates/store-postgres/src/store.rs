@@ -62,7 +62,7 @@ impl PostgresStore {
 }
 
 /// Returns the error of the database of log records, which another setting names.
-fn of_logs(error: ConnectError) -> ConnectError {
+pub(super) fn of_logs(error: ConnectError) -> ConnectError {
     ConnectError::Logs(match error {
         ConnectError::Database(cause) => cause,
         other => Box::new(other),

@@ -24,6 +24,7 @@ use self::values::{Cell, read_row};
 use super::address;
 use super::error::Error;
 use super::migrations::{self, connect, not_opened};
+use super::store::of_logs;
 
 /// Begins to read everything as it is at this moment. A standby can do that, too.
 const SNAPSHOT: &str = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY";
@@ -59,7 +60,10 @@ impl PostgresRows {
         };
         Ok(Self {
             main: open(url, &migrations::MAIN).await?,
-            logs: open(logs.unwrap_or(url), &migrations::LOGS).await?,
+            logs: match logs {
+                Some(logs) => open(logs, &migrations::LOGS).await.map_err(of_logs)?,
+                None => open(url, &migrations::LOGS).await?,
+            },
         })
     }
 
@@ -73,10 +77,17 @@ impl PostgresRows {
             schema.upgrade(&config, SchemaPolicy::Upgrade).await?;
             connect(&config).await
         };
-        let logs = address::parse(logs.unwrap_or(url))?;
+        let separate = match logs {
+            Some(logs) => Some(address::parse(logs).map_err(of_logs)?),
+            None => None,
+        };
+        let main = address::parse(url)?;
         Ok(Self {
-            main: open(address::parse(url)?, &migrations::MAIN).await?,
-            logs: open(logs, &migrations::LOGS).await?,
+            main: open(main.clone(), &migrations::MAIN).await?,
+            logs: match separate {
+                Some(logs) => open(logs, &migrations::LOGS).await.map_err(of_logs)?,
+                None => open(main, &migrations::LOGS).await?,
+            },
         })
     }
 
