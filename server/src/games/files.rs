@@ -44,7 +44,7 @@ use tokio::sync::OwnedRwLockReadGuard;
 pub use self::error::{FileError, SweepError};
 use self::folder::Folder;
 pub use self::open_file::OpenFile;
-use crate::clock::Clock;
+use crate::clock::{Clock, Millis};
 use crate::config::Config;
 use crate::domain::project::FileEntry;
 use crate::platform::disk::FreeSpace;
@@ -185,14 +185,14 @@ impl FileStore {
         }
     }
 
-    /// Removes unfinished files of a killed process. No other process may be writing. This function
-    /// blocks.
+    /// Removes unfinished files of a killed process: all, if no other process can be writing, or
+    /// those that were last written before a time. This function blocks.
     ///
     /// # Errors
     /// [`FileError::Directory`].
-    pub fn remove_unfinished(&self) -> Result<(), FileError> {
+    pub fn remove_unfinished(&self, before: Option<Millis>) -> Result<(), FileError> {
         match &self.0 {
-            Place::Folder(folder) => folder.remove_unfinished(),
+            Place::Folder(folder) => folder.remove_unfinished(before),
             // The cache did so when it was opened.
             #[cfg(feature = "cluster")]
             Place::Shared(_) => Ok(()),
@@ -353,6 +353,25 @@ mod tests {
             .map(|entry| entry.unwrap().file_name().into_string().unwrap())
             .collect();
         assert_eq!(names, [&ABC[2..]]);
+    }
+
+    #[tokio::test]
+    async fn a_start_leaves_files_alone_that_another_node_is_writing() {
+        let directory = tempfile::tempdir().unwrap();
+        let files = FileStore::local(directory.path()).unwrap();
+        std::fs::create_dir(directory.path().join("ba")).unwrap();
+        let unfinished = directory.path().join("ba").join(format!("{}#1", &ABC[2..]));
+        std::fs::write(&unfinished, "ab").unwrap();
+        let written = std::fs::metadata(&unfinished).unwrap().modified().unwrap();
+        let written = written.duration_since(std::time::UNIX_EPOCH).unwrap();
+        let written = Millis::try_from(written.as_millis()).unwrap();
+        files.remove_unfinished(Some(written)).unwrap();
+        assert!(unfinished.exists());
+        files.remove_unfinished(Some(written + 1)).unwrap();
+        assert!(!unfinished.exists());
+        std::fs::write(&unfinished, "ab").unwrap();
+        files.remove_unfinished(None).unwrap();
+        assert!(!unfinished.exists());
     }
 
     #[tokio::test]

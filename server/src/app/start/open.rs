@@ -8,10 +8,11 @@ use super::StartError;
 use crate::auth::demo_provider::{self, DemoProvider};
 use crate::auth::keys::{KeyError, KeyRing, KeySecret, KeySecrets};
 use crate::auth::oidc::Providers;
-use crate::clock::Clock;
+use crate::clock::{Clock, Millis};
 use crate::config::show::{OPERATIONS, shared_settings};
 use crate::config::{Config, Secret};
 use crate::console::command_line::{CommandLine, CommandLineError};
+use crate::domain::counting::DAY;
 use crate::entropy::Entropy;
 use crate::games::files::FileStore;
 use crate::games::live::{self, Live};
@@ -20,6 +21,9 @@ use crate::platform::disk::FreeSpace;
 use crate::platform::nodes::Nodes;
 use crate::projects::deploy::UploadQueue;
 use crate::store::{self, SchemaPolicy, Store};
+
+/// How long unfinished files stay that another node may be writing.
+const UNFINISHED_KEPT: Millis = DAY;
 
 /// The persistent parts, opened and read for the first time.
 pub(super) struct Opened {
@@ -60,7 +64,7 @@ pub(super) async fn open(
     warn_of_no_provider(config, origin);
     let files = FileStore::open(config, clock, disk).await?;
     Ok(Opened {
-        uploads: uploads(config, &files).await?,
+        uploads: uploads(config, &files, clock.now()).await?,
         files: Arc::new(files),
         live: live::open(config.redis.as_ref()).await?,
         nodes,
@@ -98,10 +102,16 @@ pub(super) async fn providers(
 
 /// Creates the folder in which deploys are unpacked, and removes unfinished files of a killed
 /// process.
-async fn uploads(config: &Config, files: &FileStore) -> Result<UploadQueue, StartError> {
+async fn uploads(
+    config: &Config,
+    files: &FileStore,
+    now: Millis,
+) -> Result<UploadQueue, StartError> {
     let (folder, files) = (config.data.join("uploads"), files.clone());
+    // The folder of a store in PostgreSQL may be one that other nodes write to at this moment.
+    let before = config.postgres.is_some().then(|| now - UNFINISHED_KEPT);
     let made = tokio::task::spawn_blocking(move || {
-        files.remove_unfinished()?;
+        files.remove_unfinished(before)?;
         UploadQueue::new(folder).map_err(StartError::Uploads)
     });
     made.await

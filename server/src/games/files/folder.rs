@@ -1,4 +1,4 @@
-//! Files in a folder of this machine, which only one server uses.
+//! Files in a folder of this machine, which usually only one server uses.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -12,6 +12,7 @@ use tokio::sync::{OwnedRwLockReadGuard, RwLock};
 
 use super::pieces::Pieces;
 use super::{FileError, OpenFile, SweepError, location, name_at};
+use crate::clock::Millis;
 use crate::domain::project::FileEntry;
 use crate::store::{Store, make_private_directory};
 
@@ -126,9 +127,10 @@ impl Folder {
         Ok(unreferenced.len())
     }
 
-    /// Removes unfinished files of a killed process.
-    pub(super) fn remove_unfinished(&self) -> Result<(), FileError> {
-        remove_unfinished(&self.path).map_err(|source| unusable(&self.path, source))
+    /// Removes unfinished files of a killed process: all, or those that were last written before
+    /// a time.
+    pub(super) fn remove_unfinished(&self, before: Option<Millis>) -> Result<(), FileError> {
+        remove_unfinished(&self.path, before).map_err(|source| unusable(&self.path, source))
     }
 
     /// Returns a file for reading.
@@ -156,7 +158,7 @@ fn unusable(directory: &Path, source: std::io::Error) -> FileError {
 }
 
 /// A file is first written under its name, followed by `#` and a number.
-fn remove_unfinished(directory: &Path) -> std::io::Result<()> {
+fn remove_unfinished(directory: &Path, before: Option<Millis>) -> std::io::Result<()> {
     let mut folders = BTreeSet::from([directory.to_owned()]);
     while let Some(folder) = folders.pop_first() {
         for entry in std::fs::read_dir(folder)? {
@@ -164,11 +166,27 @@ fn remove_unfinished(directory: &Path) -> std::io::Result<()> {
             if entry.file_type()?.is_dir() {
                 folders.insert(entry.path());
             } else if entry.file_name().to_string_lossy().contains('#') {
-                std::fs::remove_file(entry.path())?;
+                match remove_if_written(&entry, before) {
+                    // Another node finished or removed it meanwhile.
+                    Err(error) if error.kind() == std::io::ErrorKind::NotFound => {}
+                    removed => removed?,
+                }
             }
         }
     }
     Ok(())
+}
+
+/// Removes a file, unless it was written at the time `before` or later.
+fn remove_if_written(entry: &std::fs::DirEntry, before: Option<Millis>) -> std::io::Result<()> {
+    if let Some(before) = before {
+        let written = entry.metadata()?.modified()?;
+        let since = written.duration_since(std::time::UNIX_EPOCH);
+        if since.is_ok_and(|since| since.as_millis() >= before.max(0).unsigned_abs().into()) {
+            return Ok(());
+        }
+    }
+    std::fs::remove_file(entry.path())
 }
 
 /// The error of a file that could not be read from the folder.
