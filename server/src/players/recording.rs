@@ -10,8 +10,8 @@ use crate::domain::page::PageId;
 use crate::games::catalogue::Game;
 use crate::players::PlayersState;
 
-/// How many heartbeats this node tells the other nodes of at the same time. Each takes
-/// 50 ms at most.
+/// How many heartbeats this node tells the other nodes of at the same time. Each takes a second at
+/// most.
 const MOST: u32 = 4_096;
 
 /// Heartbeats that were answered, and that the other nodes are still being told of.

@@ -1,7 +1,8 @@
 //! What nodes share and may lose, in Redis: the current players of each game, rate limits, and hints
 //! that something has changed.
-//! Nothing here delays a caller for longer than 50 ms, and nobody waits for a Redis that is known
-//! to be out of reach: the answer is then [`Unavailable`].
+//! Nothing here delays a caller for longer than 50 ms, apart from a heartbeat, whose answer nobody
+//! should wait for; and nobody waits for a Redis that is known to be out of reach: the answer is then
+//! [`Unavailable`].
 //!
 //! | module | contents |
 //! |---|---|

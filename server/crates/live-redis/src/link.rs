@@ -5,6 +5,9 @@
 //! where nobody plays. While it is open, calls fail at once, and the task tries to connect and to
 //! write, which closes it again.
 //!
+//! A call that nobody waits for may take longer, so that its answer is not lost only for being late.
+//! The breaker has a second switch for such calls, which stays closed while Redis answers slowly.
+//!
 //! A cluster has one breaker for all of its servers, since a key that cannot be counted makes the
 //! rest useless. So that the servers that answer do not hide one that does not, calls in a row are
 //! counted for each group of slots, and all groups must accept a write before it closes.
@@ -25,8 +28,10 @@ use tokio::time::{MissedTickBehavior, interval, timeout};
 
 use crate::place::{Connection, Place, Source};
 
-/// How long a call may take.
+/// How long a call may take that somebody waits for.
 pub const PATIENCE: Duration = Duration::from_millis(50);
+/// How long a call may take whose answer is used whenever it comes.
+const LONG_PATIENCE: Duration = Duration::from_secs(1);
 /// How many calls in a row may fail before the breaker opens. A single slow answer may be the fault
 /// of a busy machine.
 const FAILURES: u32 = 3;
@@ -75,11 +80,21 @@ pub struct Unavailable;
 /// The connection and its breaker.
 #[derive(Debug)]
 pub(crate) struct Link {
-    /// How long a call may take: [`PATIENCE`], apart from tests of something else.
-    pub(crate) patience: Duration,
+    /// How long a call may take, by its urgency: [`PATIENCE`] and [`LONG_PATIENCE`], apart from tests
+    /// of something else.
+    pub(crate) patience: [Duration; 2],
     breaker: Arc<Breaker>,
     /// The task that closes the breaker, and opens it where no call does. It ends with this.
     _probe: JoinSet<()>,
+}
+
+/// Whether somebody waits for a call.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Urgency {
+    /// Somebody does.
+    Awaited,
+    /// Nobody does, and its answer is used whenever it comes.
+    Background,
 }
 
 /// A key that the probe writes.
@@ -109,18 +124,46 @@ struct Breaker {
     source: Source,
     /// The keys that the probe writes: one for each group of slots, or a single one.
     probed: Vec<Probed>,
-    /// The connection, while the breaker is closed.
+    /// The switches of calls, by their urgency.
+    switches: [Switch; 2],
+}
+
+/// Lets calls of one urgency through while it is closed.
+struct Switch {
+    /// The connection, while it is closed.
     connection: ArcSwapOption<Connection>,
     /// Calls in a row that have failed, by group of slots.
     failures: [AtomicU32; GROUPS],
 }
 
+impl Switch {
+    fn opened() -> Self {
+        Self {
+            connection: ArcSwapOption::empty(),
+            failures: std::array::from_fn(|_| AtomicU32::new(0)),
+        }
+    }
+
+    fn close(&self, connection: Arc<Connection>) {
+        for failures in &self.failures {
+            failures.store(0, Ordering::Relaxed);
+        }
+        self.connection.store(Some(connection));
+    }
+
+    /// Opens it, if it was closed with this connection. Returns whether it was.
+    fn open(&self, connection: &Arc<Connection>) -> bool {
+        // A call that began before the switch closed again says nothing about the new connection.
+        let before = self.connection.compare_and_swap(connection, None);
+        matches!(&*before, Some(before) if Arc::ptr_eq(before, connection))
+    }
+}
+
 impl fmt::Debug for Breaker {
     /// The client knows the password.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let is_closed = self.connection.load().is_some();
         f.debug_struct("Breaker")
-            .field("is_closed", &is_closed)
+            .field("is_closed", &self.is_closed())
             .finish_non_exhaustive()
     }
 }
@@ -145,8 +188,7 @@ impl Link {
         let breaker = Arc::new(Breaker {
             source,
             probed,
-            connection: ArcSwapOption::empty(),
-            failures: std::array::from_fn(|_| AtomicU32::new(0)),
+            switches: [Switch::opened(), Switch::opened()],
         });
         if let Err(error) = breaker.try_close().await {
             warn(&error);
@@ -154,7 +196,7 @@ impl Link {
         let mut probe = JoinSet::new();
         probe.spawn(probe_for_ever(Arc::clone(&breaker)));
         Ok(Self {
-            patience: PATIENCE,
+            patience: [PATIENCE, LONG_PATIENCE],
             breaker,
             _probe: probe,
         })
@@ -170,11 +212,10 @@ impl Link {
     }
 
     pub(crate) fn is_closed(&self) -> bool {
-        self.breaker.connection.load().is_some()
+        self.breaker.is_closed()
     }
 
-    /// Makes a call, which may send several commands. In a cluster all of them concern keys with the
-    /// hash tag `tag`.
+    /// Makes a call that somebody waits for, as [`Link::call_with`].
     pub(crate) async fn call<T, F>(
         &self,
         tag: &str,
@@ -183,60 +224,88 @@ impl Link {
     where
         F: Future<Output = RedisResult<T>> + Send,
     {
-        let Some(connection) = self.breaker.connection.load_full() else {
+        self.call_with(Urgency::Awaited, tag, call).await
+    }
+
+    /// Makes a call, which may send several commands. In a cluster all of them concern keys with the
+    /// hash tag `tag`.
+    pub(crate) async fn call_with<T, F>(
+        &self,
+        urgency: Urgency,
+        tag: &str,
+        call: impl FnOnce(Connection) -> F + Send,
+    ) -> Result<T, Unavailable>
+    where
+        F: Future<Output = RedisResult<T>> + Send,
+    {
+        let switch = self.breaker.switch(urgency);
+        let Some(connection) = switch.connection.load_full() else {
             return Err(Unavailable);
         };
-        let failures = self.breaker.failures_of(tag);
+        let failures = &switch.failures[self.breaker.group(tag)];
         let call = call(Connection::clone(&connection));
-        let called = timeout(self.patience, call).await;
+        let patience = self.patience[urgency as usize];
+        let called = timeout(patience, call).await;
         let error = match called {
             Ok(Ok(value)) => {
                 failures.store(0, Ordering::Relaxed);
                 return Ok(value);
             }
             Ok(Err(error)) => CallError::Redis(error),
-            Err(_elapsed) => CallError::Slow(self.patience),
+            Err(_elapsed) => CallError::Slow(patience),
         };
-        self.breaker.note(&connection, failures, &error);
+        self.breaker.note(&connection, switch, tag, &error);
         Err(Unavailable)
     }
 }
 
 impl Breaker {
-    fn failures_of(&self, tag: &str) -> &AtomicU32 {
-        let group = if self.source.is_cluster() {
+    fn switch(&self, urgency: Urgency) -> &Switch {
+        &self.switches[urgency as usize]
+    }
+
+    /// Whether calls are let through that somebody waits for.
+    fn is_closed(&self) -> bool {
+        self.switch(Urgency::Awaited).connection.load().is_some()
+    }
+
+    fn group(&self, tag: &str) -> usize {
+        if self.source.is_cluster() {
             group(tag)
         } else {
             0
-        };
-        &self.failures[group]
+        }
     }
 
-    /// Notes that a call on `connection` has failed, and opens the breaker if that was one too many.
-    fn note(&self, connection: &Arc<Connection>, failures: &AtomicU32, error: &CallError) {
+    /// Notes that a call through `switch` on `connection` has failed, and opens the switch if that
+    /// was one too many.
+    fn note(&self, connection: &Arc<Connection>, switch: &Switch, tag: &str, error: &CallError) {
         // A cluster's connection is several.
         let is_lost = !self.source.is_cluster()
             && matches!(error, CallError::Redis(error) if error.is_unrecoverable_error());
-        let failures = failures.fetch_add(1, Ordering::Relaxed) + 1;
+        let failures = switch.failures[self.group(tag)].fetch_add(1, Ordering::Relaxed) + 1;
         if !is_lost && failures < FAILURES {
             return;
         }
-        // A call that began before the breaker closed again says nothing about the new connection.
-        let before = self.connection.compare_and_swap(connection, None);
-        if matches!(&*before, Some(before) if Arc::ptr_eq(before, connection)) {
+        let awaited = self.switch(Urgency::Awaited);
+        if awaited.open(connection) {
             warn(error);
+        }
+        // What takes too long for somebody who waits may only be slow.
+        if is_lost || !std::ptr::eq(switch, awaited) {
+            self.switch(Urgency::Background).open(connection);
         }
     }
 
     /// Writes on the connection of a closed breaker, and opens it if that fails several times in a
     /// row.
     async fn check(&self, connection: &Arc<Connection>) {
+        let switch = self.switch(Urgency::Awaited);
         let writes = self.probed.iter().map(|Probed { key, tag }| async move {
-            let failures = self.failures_of(tag);
             match timeout(CONNECT, write(connection, key)).await {
-                Ok(Ok(())) => failures.store(0, Ordering::Relaxed),
-                Ok(Err(error)) => self.note(connection, failures, &CallError::Redis(error)),
-                Err(_elapsed) => self.note(connection, failures, &CallError::Slow(CONNECT)),
+                Ok(Ok(())) => switch.failures[self.group(tag)].store(0, Ordering::Relaxed),
+                Ok(Err(error)) => self.note(connection, switch, tag, &CallError::Redis(error)),
+                Err(_elapsed) => self.note(connection, switch, tag, &CallError::Slow(CONNECT)),
             }
         });
         join_all(writes).await;
@@ -255,10 +324,10 @@ impl Breaker {
         };
         let connected = timeout(CONNECT, connect).await;
         let connection = connected.map_err(|_elapsed| CallError::Slow(CONNECT))??;
-        for failures in &self.failures {
-            failures.store(0, Ordering::Relaxed);
+        let connection = Arc::new(connection);
+        for switch in &self.switches {
+            switch.close(Arc::clone(&connection));
         }
-        self.connection.store(Some(Arc::new(connection)));
         Ok(())
     }
 }
@@ -287,7 +356,7 @@ async fn probe_for_ever(breaker: Arc<Breaker>) {
     ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
     loop {
         ticks.tick().await;
-        match breaker.connection.load_full() {
+        match breaker.switch(Urgency::Awaited).connection.load_full() {
             Some(connection) => breaker.check(&connection).await,
             None if breaker.try_close().await.is_ok() => {
                 tracing::info!("Redis can be reached again");

@@ -18,7 +18,7 @@ use tokio::time::Instant;
 use uuid::Uuid;
 
 use crate::LiveRedis;
-use crate::link::Unavailable;
+use crate::link::{Unavailable, Urgency};
 use crate::place::Connection;
 
 /// How long the keys of an audience without heartbeats are kept. Its last players are forgotten with
@@ -82,7 +82,8 @@ impl Spread {
 impl LiveRedis {
     /// Records that `page` shows the game to `player` now. Returns the time since the player's
     /// previous heartbeat on any node: 0 if there was none lately, negative if the clock was set
-    /// back.
+    /// back. No later heartbeat says this again, so a late answer is waited for: for a second, for
+    /// which a request should not wait.
     ///
     /// # Errors
     /// [`Unavailable`]: it may have been recorded all the same.
@@ -130,7 +131,7 @@ impl LiveRedis {
         beat.arg(u8::from(self.spread.contains(audience)));
         let call =
             |mut connection: Connection| async move { beat.invoke_async(&mut connection).await };
-        self.link.call(&tag, call).await
+        self.link.call_with(Urgency::Background, &tag, call).await
     }
 
     /// Records that `page` was closed. Returns whether it was known.

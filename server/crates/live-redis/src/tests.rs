@@ -63,7 +63,7 @@ impl World {
             scripts: Scripts::with_clock(CLOCK),
             ..node
         };
-        node.link.patience = SOON;
+        node.link.patience = [SOON; 2];
         node
     }
 

@@ -12,12 +12,14 @@ use crate::domain::page::PageId;
 /// A player counts as playing while one of their pages has a heartbeat that still counts; a player
 /// with three pages counts once.
 ///
-/// Nothing here fails or takes long: what cannot be known now is `None`.
+/// Nothing here fails: what cannot be known now is `None`. Nothing takes long but a heartbeat that
+/// nodes share: no request waits for it.
 #[async_trait]
 pub trait Presence: Send + Sync + std::fmt::Debug {
     /// Records that `page` shows the game to `player` now. If it showed the game to another player
     /// before, it counts for that player no longer. Returns the time since the player's previous
-    /// heartbeat on any node; `None` if only those on this node are known.
+    /// heartbeat on any node; `None` if only those on this node are known. Only this answer says how
+    /// long the player has played since, so it is waited for, for a second.
     async fn beat(&self, audience: &str, player: Uuid, page: PageId, now: Millis)
     -> Option<Millis>;
 

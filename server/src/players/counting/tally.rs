@@ -17,6 +17,9 @@ use crate::domain::presence::{PLAYING_MILLIS, played};
 
 /// The number of shards.
 const SHARDS: usize = 16;
+/// How much later than another heartbeat one may arrive here that came before it: what other nodes
+/// say about one may take longer.
+const OVERTAKEN: Millis = 2_000;
 
 /// The counts of one environment.
 #[derive(Debug)]
@@ -116,7 +119,10 @@ impl Tally {
                     day: i64::MIN,
                 });
             play.unkept += played(here, shared);
-            play.last = now;
+            // The time from this heartbeat to one that overtook it was counted with that one.
+            if !here.is_some_and(|gap| (-OVERTAKEN..0).contains(&gap)) {
+                play.last = now;
+            }
             std::mem::replace(&mut play.day, today) != today
         };
         if is_new {
@@ -303,6 +309,16 @@ mod tests {
         one.beat(player(1), NOW + 70_000, Some(10_000));
         let millis = |tally: &Tally| tally.take(NOW + 70_000).times[0].millis;
         assert_eq!((millis(&one), millis(&two)), (10_000, 60_000));
+    }
+
+    #[test]
+    fn a_heartbeat_that_another_one_overtook_counts_once() {
+        let tally = tally();
+        tally.beat(player(1), NOW, Some(0));
+        tally.beat(player(1), NOW + 31_000, Some(1_000));
+        tally.beat(player(1), NOW + 30_000, Some(30_000));
+        tally.beat(player(1), NOW + 61_000, None);
+        assert_eq!(tally.take(NOW + 61_000).times[0].millis, 61_000);
     }
 
     #[test]

@@ -1,10 +1,10 @@
 //! Tests without Redis: callers never wait for long.
 
 use super::*;
-use crate::link::{AddressError, Unavailable};
+use crate::link::{AddressError, PATIENCE, Unavailable};
 
-/// What all calls of a test may take together: far less than if each waited for 50 ms.
-const FAST: Duration = Duration::from_secs(2);
+/// What all calls of a test may take together: far less than if each heartbeat waited for a second.
+const FAST: Duration = Duration::from_secs(10);
 
 async fn beat(node: &LiveRedis) -> Result<Millis, Unavailable> {
     node.beat(DEMO, player(1), page(1)).await
@@ -40,6 +40,35 @@ async fn nobody_waits_for_a_redis_that_is_silent_and_it_is_used_again_afterwards
     assert_eq!(node.count_playing(&[DEMO]).await, Err(Unavailable));
     redis.resume();
     is_used_again(&node).await;
+}
+
+#[tokio::test]
+async fn a_late_answer_still_says_how_long_was_played_and_says_it_once() {
+    let mut world = World::new();
+    let (one, mut two) = (world.node().await, world.node().await);
+    two.link.patience[0] = PATIENCE;
+    for who in [1, 2] {
+        assert_eq!(one.beat(DEMO, player(who), page(who)).await, Ok(0));
+    }
+    world.advance(30_000);
+    world.redis.pause();
+    let silence = async {
+        until("the breaker to open", async || {
+            two.count_playing(&[DEMO]).await.is_err() && !two.is_reachable()
+        })
+        .await;
+        // Heartbeats are still sent: their answers may come.
+        let late = two.beat(DEMO, player(2), page(2));
+        let resumed = async { world.redis.resume() };
+        tokio::join!(biased; late, resumed).0
+    };
+    let (first, second) = tokio::join!(two.beat(DEMO, player(1), page(1)), silence);
+    assert_eq!((first, second), (Ok(30_000), Ok(30_000)));
+    world.advance(10_000);
+    for who in [1, 2] {
+        assert_eq!(one.beat(DEMO, player(who), page(who)).await, Ok(10_000));
+        assert_eq!(two.beat(DEMO, player(who), page(who)).await, Ok(0));
+    }
 }
 
 #[tokio::test]
