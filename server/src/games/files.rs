@@ -13,6 +13,7 @@
 //! | `open_file` | a file that is being read |
 //! | `pieces` | a file that is read in pieces to be stored |
 //! | `turns` | whose file is fetched from the bucket next |
+//! | `upload_memory` | the memory of files on their way to the bucket |
 
 #[cfg(feature = "cluster")]
 mod bucket;
@@ -32,6 +33,8 @@ mod shared;
 mod transport;
 #[cfg(feature = "cluster")]
 mod turns;
+#[cfg(feature = "cluster")]
+mod upload_memory;
 
 use std::ops::Range;
 use std::path::Path;

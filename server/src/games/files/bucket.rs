@@ -20,6 +20,7 @@ use tokio::time::Instant;
 use super::FileError;
 use super::pieces::Pieces;
 use super::transport::Transport;
+use super::upload_memory::UploadMemory;
 use crate::config::S3Settings;
 use crate::domain::errors::chain;
 
@@ -41,6 +42,8 @@ const SHOWN: usize = 300;
 /// An S3 bucket, below a prefix.
 pub(super) struct Bucket {
     objects: PrefixStore<AmazonS3>,
+    /// The memory of the files that are being stored.
+    memory: UploadMemory,
     /// Set while the last request failed.
     outage: Mutex<Option<Outage>>,
 }
@@ -95,6 +98,7 @@ impl Bucket {
             .map_err(wrong)?;
         Ok(Self {
             objects: PrefixStore::new(objects, settings.prefix.as_str()),
+            memory: UploadMemory::new(),
             outage: Mutex::default(),
         })
     }
@@ -138,18 +142,42 @@ impl Bucket {
         Ok(self.call(WRITE, put).await.map(drop)?)
     }
 
-    /// Stores an object whose content begins with `first` and goes on with `rest`, the rest of the
-    /// file at `from`. If it fails, there is no such object.
-    pub(super) async fn put_in_parts(
+    /// Stores an object with the content of the file at `from`, which has `size` bytes: a large one
+    /// in parts. If it fails, there is no such object. Little of all files together is in memory.
+    pub(super) async fn put_file(
         &self,
         path: &Path,
-        first: Bytes,
-        rest: Pieces,
+        from: &FilePath,
+        size: u64,
+    ) -> Result<(), FileError> {
+        let pieces = Pieces::open(from, PART)?;
+        if size <= PART as u64 {
+            self.put_whole(path, pieces, from).await
+        } else {
+            self.put_in_parts(path, pieces, from).await
+        }
+    }
+
+    async fn put_whole(
+        &self,
+        path: &Path,
+        mut pieces: Pieces,
+        from: &FilePath,
+    ) -> Result<(), FileError> {
+        let _reserved = self.memory.reserve(pieces.next_size()).await;
+        let content = pieces.next(from).await?;
+        self.put(path, content).await
+    }
+
+    async fn put_in_parts(
+        &self,
+        path: &Path,
+        pieces: Pieces,
         from: &FilePath,
     ) -> Result<(), FileError> {
         let begun = self.call(SMALL, self.objects.put_multipart(path)).await;
         let mut upload = begun?;
-        let sent = self.send_parts(&mut *upload, first, rest, from).await;
+        let sent = self.send_parts(&mut *upload, pieces, from).await;
         if sent.is_err() {
             // If this fails, a rule of the bucket removes the parts.
             let _ = tokio::time::timeout(SMALL, upload.abort()).await;
@@ -160,15 +188,17 @@ impl Bucket {
     async fn send_parts(
         &self,
         upload: &mut dyn MultipartUpload,
-        first: Bytes,
-        mut rest: Pieces,
+        mut pieces: Pieces,
         from: &FilePath,
     ) -> Result<(), FileError> {
-        let mut part = first;
-        while !part.is_empty() {
-            self.call(WRITE, upload.put_part(PutPayload::from(part)))
-                .await?;
-            part = rest.next(from).await?;
+        while pieces.next_size() > 0 {
+            let _reserved = self.memory.reserve(pieces.next_size()).await;
+            let part = pieces.next(from).await?;
+            if part.is_empty() {
+                break;
+            }
+            let sent = upload.put_part(PutPayload::from(part));
+            self.call(WRITE, sent).await?;
         }
         Ok(self.call(WRITE, upload.complete()).await.map(drop)?)
     }
@@ -333,33 +363,4 @@ fn describe(error: &object_store::Error) -> String {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn answered(text: &str) -> object_store::Error {
-        object_store::Error::Generic {
-            store: "S3",
-            source: text.to_owned().into(),
-        }
-    }
-
-    #[test]
-    fn what_the_bucket_repeats_of_a_request_is_not_shown() {
-        let error = answered(
-            "Error performing PUT http://s3/x - Server returned non-2xx status code: 403 \
-             Forbidden: <?xml version=\"1.0\"?><Error><Code>SignatureDoesNotMatch</Code>\
-             <Message>Check your key.</Message><CanonicalRequest>x-amz-security-token:hunter2\
-             </CanonicalRequest></Error>",
-        );
-        assert_eq!(
-            describe(&error),
-            "status 403, SignatureDoesNotMatch: Check your key."
-        );
-        assert_eq!(status(&error), 403);
-        let page = answered("Server returned non-2xx status code: 502 Bad Gateway: <html>hunter2");
-        assert_eq!(describe(&page), "status 502");
-        let refused = answered("HTTP error: connection refused");
-        assert!(describe(&refused).contains("connection refused"));
-        assert_eq!(status(&refused), 0);
-    }
-}
+mod tests;

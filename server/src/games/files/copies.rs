@@ -9,8 +9,7 @@ use bytes::Bytes;
 use object_store::path::Path;
 use sha2::{Digest as _, Sha256};
 
-use super::bucket::{Bucket, PART};
-use super::pieces::Pieces;
+use super::bucket::Bucket;
 use super::shared::{MARKED, MARKER, PIECE};
 use super::{FileError, location, name_at, place};
 use crate::config::S3Settings;
@@ -83,15 +82,7 @@ impl BucketCopies {
             return Ok(Some(fault));
         }
         let path = location(&entry.sha256)?;
-        let mut pieces = Pieces::open(&from, PART)?;
-        let first = pieces.next(&from).await?;
-        if entry.size <= first.len() as u64 {
-            self.bucket.put(&path, first).await?;
-        } else {
-            self.bucket
-                .put_in_parts(&path, first, pieces, &from)
-                .await?;
-        }
+        self.bucket.put_file(&path, &from, entry.size).await?;
         Ok(None)
     }
 

@@ -9,23 +9,29 @@ use bytes::Bytes;
 
 use super::FileError;
 
-/// The capacity that the memory of a piece begins with: most files are smaller than a piece.
-const FIRST: usize = 512 * 1024;
-
 /// A file that is read in pieces of the same size.
 pub(super) struct Pieces {
     file: Option<File>,
     size: usize,
+    /// How many bytes are left, so that a piece takes no more memory than it needs.
+    left: u64,
 }
 
 impl Pieces {
     /// Opens the file; each piece but the last one has `size` bytes.
     pub(super) fn open(path: &Path, size: usize) -> Result<Self, FileError> {
-        let file = File::open(path).map_err(|source| unreadable(path, source))?;
+        let opened = File::open(path).and_then(|file| Ok((file.metadata()?.len(), file)));
+        let (left, file) = opened.map_err(|source| unreadable(path, source))?;
         Ok(Self {
             file: Some(file),
             size,
+            left,
         })
+    }
+
+    /// Returns how many bytes the next piece has, unless the file changes.
+    pub(super) fn next_size(&self) -> usize {
+        usize::try_from(self.left).map_or(self.size, |left| left.min(self.size))
     }
 
     /// Returns the next piece; empty at the end.
@@ -34,8 +40,9 @@ impl Pieces {
             return Ok(Bytes::new());
         };
         let size = self.size;
+        let capacity = self.next_size();
         let read = tokio::task::spawn_blocking(move || {
-            let mut piece = Vec::with_capacity(size.min(FIRST));
+            let mut piece = Vec::with_capacity(capacity);
             let mut limited = file.take(size as u64);
             limited.read_to_end(&mut piece)?;
             Ok((limited.into_inner(), Bytes::from(piece)))
@@ -45,6 +52,7 @@ impl Pieces {
             .unwrap_or_else(|error| Err(std::io::Error::other(error)))
             .map_err(|source| unreadable(path, source))?;
         self.file = Some(file);
+        self.left = self.left.saturating_sub(piece.len() as u64);
         Ok(piece)
     }
 }

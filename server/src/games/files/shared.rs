@@ -15,9 +15,8 @@ use object_store::path::Path;
 use platform_checks::limits::MAX_BYTES;
 use tokio::time::{Instant, MissedTickBehavior};
 
-use super::bucket::{Bucket, PART};
+use super::bucket::Bucket;
 use super::disk_cache::{DiskCache, Unfinished};
-use super::pieces::Pieces;
 use super::turns::FetchTurns;
 use super::{FileError, OpenFile, SweepError, location, name_at};
 use crate::clock::Clock;
@@ -131,13 +130,7 @@ impl SharedFiles {
         if self.is_there(&path, entry).await? {
             return Ok(());
         }
-        let mut pieces = Pieces::open(from, PART)?;
-        let first = pieces.next(from).await?;
-        if entry.size <= first.len() as u64 {
-            self.bucket.put(&path, first).await?;
-        } else {
-            self.bucket.put_in_parts(&path, first, pieces, from).await?;
-        }
+        self.bucket.put_file(&path, from, entry.size).await?;
         self.faulty().remove(&entry.sha256);
         Ok(())
     }
