@@ -79,8 +79,9 @@ const settingRow = ({ name, values }) =>
   );
 
 /** @param {Schemas["Nodes"]} nodes */
-const draw = ({ shared, newest, nodes, differing_settings }) => {
+const draw = ({ shared, newest, nodes, differing_settings, waits_for_standby }) => {
   byId("alone").hidden = shared;
+  byId("one-machine").hidden = waits_for_standby !== false;
   byId("differing").hidden = !differing_settings.length;
   byId("settings").replaceChildren(...differing_settings.map(settingRow));
   byId("nodes").replaceChildren(...nodes.map((node) => nodeRow(node, newest)));

@@ -28,6 +28,9 @@ pub struct NodesView {
     pub nodes: Vec<NodeView>,
     /// Settings that must be the same on every live node and are not.
     pub differing_settings: Vec<DifferingSettingView>,
+    /// Whether the database acknowledges a write only once a standby has it; null if this is not
+    /// known, or if the store is embedded.
+    pub waits_for_standby: Option<bool>,
 }
 
 /// A node.
@@ -102,6 +105,7 @@ pub async fn handle(
             newest,
             nodes: vec![alone],
             differing_settings: Vec::new(),
+            waits_for_standby: None,
         }));
     }
     let (nodes, leases) = (store.list_nodes().await?, store.list_leases().await?);
@@ -117,6 +121,7 @@ pub async fn handle(
         newest,
         nodes: nodes.collect(),
         differing_settings,
+        waits_for_standby: own.waits_for_standby(),
     }))
 }
 

@@ -101,6 +101,8 @@ pub struct Nodes {
     news: Notify,
     /// The last comparison of this node's clock with the store's.
     compared: Mutex<Option<Comparison>>,
+    /// Whether the store's writes waited for a standby at the last report.
+    standby: Mutex<Option<bool>>,
     /// How far the clocks of live nodes are apart.
     clocks_apart: AtomicI64,
     /// Hurries the other nodes, if the settings name something that can.
@@ -140,6 +142,7 @@ impl Nodes {
             applied: AtomicI64::new(0),
             news: Notify::new(),
             compared: Mutex::default(),
+            standby: Mutex::default(),
             clocks_apart: AtomicI64::new(0),
             hints: OnceLock::new(),
             live: Arc::default(),
@@ -303,6 +306,7 @@ impl Nodes {
         let (now, sent) = (self.clock.now(), Instant::now());
         let reported = self.store.report_node(&self.about()).await?;
         let took = sent.elapsed();
+        self.note_standby(reported.waits_for_standby);
         if took < SLOW {
             let half = Millis::try_from(took.as_millis() / 2).unwrap_or(0);
             let offset = now.saturating_add(half).saturating_sub(reported.at);
@@ -315,6 +319,36 @@ impl Nodes {
             *last = Some(compared);
         }
         Ok(reported.newest)
+    }
+
+    /// Returns whether the store acknowledges a write only once another machine has it; `None` if it
+    /// has no such setting.
+    #[must_use]
+    pub fn waits_for_standby(&self) -> Option<bool> {
+        *self.standby()
+    }
+
+    fn standby(&self) -> MutexGuard<'_, Option<bool>> {
+        self.standby.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Says whenever it changes whether acknowledged writes are on one machine alone: a standby that
+    /// was promoted has its own settings. Without a session that was acknowledged, a browser becomes
+    /// a new guest.
+    fn note_standby(&self, waits: Option<bool>) {
+        let before = std::mem::replace(&mut *self.standby(), waits);
+        match waits {
+            _ if before == waits => {}
+            Some(false) => tracing::warn!(
+                "PostgreSQL does not wait for a standby (synchronous_standby_names is empty on the \
+                 primary): if its machine is lost, the last players are lost with it, unless the \
+                 database is replicated in another way; see docs/several-nodes.md"
+            ),
+            Some(true) if before.is_some() => {
+                tracing::info!("PostgreSQL waits for a standby again");
+            }
+            _ => {}
+        }
     }
 
     /// Waits until every live node has applied what was changed before this call, for two seconds

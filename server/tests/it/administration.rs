@@ -223,6 +223,7 @@ async fn a_server_with_an_embedded_store_is_the_only_node() {
     assert_eq!((&node["this"], &node["live"]), (&json!(true), &json!(true)));
     assert_eq!(node["clock_offset"], Value::Null);
     assert_eq!(seen["differing_settings"], json!([]));
+    assert_eq!(seen["waits_for_standby"], json!(null));
 }
 
 #[tokio::test]

@@ -395,6 +395,8 @@ async fn administrators_see_every_node_and_settings_that_differ() {
     let admin = Caller::admin(&one).await;
     let seen: Value = admin.get("/api/admin/nodes").await.json();
     assert_eq!(seen["shared"], true);
+    // The tests' database has no standby.
+    assert_eq!(seen["waits_for_standby"], false);
     let nodes = seen["nodes"].as_array().unwrap();
     assert_eq!(nodes.len(), 2);
     let addresses = [&one, &other].map(|app| format!(":{}", app.port()));

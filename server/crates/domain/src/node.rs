@@ -135,6 +135,9 @@ pub struct Reported {
     pub at: Millis,
     /// The newest version of any topic.
     pub newest: i64,
+    /// Whether the database acknowledges a write only once another machine has it; `None` if the
+    /// store has no such setting.
+    pub waits_for_standby: Option<bool>,
 }
 
 /// A node as the store knows it. All times are the database's.

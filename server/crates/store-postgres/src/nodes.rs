@@ -74,7 +74,8 @@ impl NodeStore for PostgresStore {
                      ON CONFLICT (id) DO UPDATE SET seen_at = excluded.seen_at,
                          applied = excluded.applied, clock_offset = excluded.clock_offset,
                          degraded = excluded.degraded
-                     RETURNING seen_at, (SELECT last FROM change_counter)"
+                     RETURNING seen_at, (SELECT last FROM change_counter),
+                         current_setting('synchronous_standby_names', true) <> ''"
                 ),
                 &[
                     &report.id,
@@ -93,6 +94,7 @@ impl NodeStore for PostgresStore {
         Ok(Reported {
             at: get(row, 0)?,
             newest: get(row, 1)?,
+            waits_for_standby: get(row, 2)?,
         })
     }
 

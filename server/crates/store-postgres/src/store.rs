@@ -7,7 +7,6 @@ use platform_store::{ConnectError, SchemaPolicy, Store, StoreError};
 use super::database::{self, Database};
 use super::guests::Guests;
 use super::log_writes::LogWriter;
-use super::rows::get;
 
 /// A store in PostgreSQL.
 #[derive(Debug)]
@@ -47,9 +46,6 @@ impl PostgresStore {
                 .map_err(of_logs)?,
             None => Database::open(url, &database::LOGS, schema).await?,
         };
-        if schema == SchemaPolicy::Upgrade {
-            warn_of_one_machine(&main).await;
-        }
         Ok(Self {
             guests: Guests::start(main.clone()),
             main,
@@ -67,22 +63,6 @@ pub(super) fn of_logs(error: ConnectError) -> ConnectError {
         ConnectError::Database(cause) => cause,
         other => Box::new(other),
     })
-}
-
-/// Warns a server whose acknowledged writes are on one machine. Without a session that it
-/// acknowledged, a browser becomes a new guest.
-async fn warn_of_one_machine(database: &Database) {
-    let sql = "SELECT current_setting('synchronous_standby_names')";
-    let Ok(Some(row)) = database.row(sql, &[]).await else {
-        return;
-    };
-    if get::<&str>(&row, 0).is_ok_and(str::is_empty) {
-        tracing::warn!(
-            "PostgreSQL does not wait for a standby (synchronous_standby_names is empty): if its \
-             machine is lost, the last players are lost with it, unless the database is replicated \
-             in another way; see docs/several-nodes.md"
-        );
-    }
 }
 
 #[async_trait]

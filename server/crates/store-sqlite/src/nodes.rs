@@ -164,6 +164,7 @@ fn report_node(connection: &Connection, report: &NodeReport) -> Result<Reported,
     Ok(Reported {
         at,
         newest: newest(connection)?,
+        waits_for_standby: None,
     })
 }
 

@@ -51,6 +51,15 @@ async fn the_standby_takes_over_and_knows_every_player() {
     }
     assert_the_same_players(&cluster, &seen).await;
     assert_the_same_accounts(&cluster, accounts).await;
+    // The promoted server has no standby, which every node says once.
+    for node in &cluster.nodes {
+        let said = poll::until("the warning", async || {
+            let said = node.process.output().unwrap();
+            let said = said.matches("does not wait for a standby").count();
+            (said > 0).then_some(said)
+        });
+        assert_eq!(said.await, 1, "{}", node.name);
+    }
 }
 
 #[tokio::test(flavor = "multi_thread")]
