@@ -9,7 +9,8 @@ use tower::{Service as _, ServiceExt as _};
 use url::Url;
 
 use super::{AddressPolicy, Connector, OwnSockets, Resolver, is_public};
-use crate::config::PrivateBackends;
+use crate::config::{Config, PrivateBackends, S3Settings, Secret};
+use crate::hosting::backends::Settings;
 use crate::origin::PlatformOrigin;
 
 const PRIVATE: [&str; 27] = [
@@ -103,6 +104,45 @@ fn private_networks_are_for_local_platforms_or_as_the_operator_says() {
     ] {
         let found = [&public, &local, &some, &refused].map(|reach| check(reach, address).is_ok());
         assert_eq!(found, expected, "{address}");
+    }
+}
+
+#[tokio::test]
+async fn the_databases_redis_and_the_bucket_of_the_settings_are_no_backends() {
+    let secret = |text: &str| Some(Secret::new(text.to_owned()));
+    let endpoint = Secret::new("http://127.0.0.1:9000".to_owned());
+    let config = Config {
+        // The operator allows every network, and still not these.
+        private_backends: Some(PrivateBackends::All),
+        postgres: secret("postgres://me:hunter2@db1.example,10.0.0.2:6432/platform"),
+        postgres_logs: secret("postgres://me:hunter2@[fd00::2]:5433/logs"),
+        redis: secret("redis+cluster://me:hunter2@localhost:6379,10.0.0.3:6380"),
+        s3: Some(S3Settings {
+            variables: [("AWS_ENDPOINT_URL".to_owned(), endpoint)].into(),
+            ..S3Settings::default()
+        }),
+        ..Config::default()
+    };
+    let settings = Settings::new(&config, &origin("https://games.example"), Vec::new());
+    let reach = settings.reach;
+    reach.own_sockets().look_up(Vec::new()).await;
+    for (address, is_allowed) in [
+        ("http://db1.example:5432", false),
+        ("http://DB1.example.:5432", false),
+        ("http://10.0.0.2:6432", false),
+        ("http://[::ffff:10.0.0.2]:6432", false),
+        ("http://[fd00::2]:5433", false),
+        ("http://localhost:6379", false),
+        ("http://127.0.0.1:6379", false),
+        ("http://10.0.0.3:6380", false),
+        ("http://127.0.0.1:9000", false),
+        ("http://game.localhost:9000", false),
+        ("http://0x7f.1:9000", false),
+        // Another program on the same machine.
+        ("http://10.0.0.2:3000", true),
+        ("http://127.0.0.1:9001", true),
+    ] {
+        assert_eq!(check(&reach, address).is_ok(), is_allowed, "{address}");
     }
 }
 
