@@ -48,8 +48,11 @@ pub const PROBLEMS: &str = "/problems/";
 /// On the console: the list of a developer's projects. Before a slug: the page that explains how to
 /// build that game.
 pub const BUILD_PAGES: &str = "/build";
-/// On the console, before a slug: the page of a project.
+/// On the console, before a slug: the page of a project, and before a slug and one of
+/// [`PROJECT_TABS`]: another tab of it.
 pub const PROJECT_PAGES: &str = "/projects";
+/// The names of a project's tabs in their addresses, except the first tab's, which has none.
+pub const PROJECT_TABS: [&str; 5] = ["errors", "logs", "players", "deployments", "settings"];
 /// On the console: administration.
 pub const ADMIN_PAGES: &str = "/admin";
 /// On the console: how to install the command line. Before a file's name: that file.

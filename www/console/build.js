@@ -6,8 +6,8 @@ import { close, enter, isFinal } from "./gate.js";
 import { Log } from "./log.js";
 import { Refusal } from "./session.js";
 import { Sources } from "./source_map.js";
+import { standingWords } from "./standing.js";
 import { follow } from "./stream.js";
-import { standingWords } from "./takedown.js";
 import { variable } from "./variables.js";
 
 /** @import { Player, Schemas } from "../types/api.d.ts" */

@@ -7,6 +7,7 @@ import { Refusal } from "./session.js";
 import { copy } from "./variables.js";
 
 /** @import { Schemas } from "../types/api.d.ts" */
+/** @import { Desk, Part } from "./project.js" */
 /** @import { Session } from "./session.js" */
 
 /** @typedef {Schemas["DeployTokenScope"]} Scope */
@@ -20,7 +21,7 @@ const forget = () => {
 };
 
 /** The deploy tokens on the page. */
-export class DeployTokens {
+class DeployTokens {
   #session;
   /** @type {`/api/projects/${string}/tokens`} */
   #path;
@@ -148,3 +149,14 @@ export class DeployTokens {
     this.#question.ask();
   }
 }
+
+/**
+ * The section about deploy tokens.
+ *
+ * @param {Desk} desk
+ * @returns {Part}
+ */
+export const deployTokens = (desk) => {
+  new DeployTokens(desk.session, desk.slug, desk.isOwn).show();
+  return {};
+};

@@ -4,8 +4,9 @@ import { allById, byId, count, make, moment, size, userText } from "./dom.js";
 import { Question } from "./question.js";
 
 /** @import { Schemas } from "../types/api.d.ts" */
-/** @import { Session } from "./session.js" */
 /** @import { Inside } from "./dom.js" */
+/** @import { Desk, Part } from "./project.js" */
+/** @import { Session } from "./session.js" */
 
 /** How many characters of a commit's hash are shown. */
 const HASH = 8;
@@ -153,4 +154,37 @@ export const askRollback = ({ session, environment, game, done }, one, current) 
     byId("news").textContent = `The deployment ${words(one)} is shown now.${before}`;
   };
   asked.ask();
+};
+
+/**
+ * The section about the deployments of an environment.
+ *
+ * @param {Desk} desk
+ * @returns {Part}
+ */
+export const deployments = (desk) => {
+  let drawn = "";
+  return {
+    draw: () => {
+      const { now, environment, session, path, project } = desk;
+      /** @param {Schemas["Environment"]} then */
+      const done = (then) => desk.takes(environment, then);
+      /** @type {AskRollback} */
+      const ask = (one, current) =>
+        askRollback({ session, environment: path, game: now.url, done }, one, current);
+      // Only what has changed is drawn again: the viewer may be using the rest.
+      const listed = JSON.stringify([path, now.deployments]);
+      if (listed !== drawn) {
+        byId("deployments").replaceChildren(
+          ...now.deployments.map((one) => deployment(one, now.deployment, ask)),
+        );
+      }
+      drawn = listed;
+      byId("no-deployments").hidden = now.deployments.length > 0;
+      const { bytes, quota_bytes: quota } = project.files;
+      byId("files-room").textContent = quota
+        ? `Deployments take ${size(bytes)} of ${size(quota)}; earlier ones go first.`
+        : `Deployments take ${size(bytes)}.`;
+    },
+  };
 };

@@ -29,8 +29,9 @@ const say = (words, { signIn = false, fresh = false, again = false, projects = f
   byId("gate-again").hidden = !again;
   byId("gate-projects").hidden = !projects;
   // A viewer who cannot see this page of a project cannot see its other pages either.
-  const ways = /** @type {HTMLElement | null} */ (document.querySelector(".title > .soft"));
-  if (ways) ways.hidden = projects;
+  /** @type {NodeListOf<HTMLElement>} */
+  const ways = document.querySelectorAll(".title > .soft, .tabs");
+  for (const way of ways) way.hidden = projects;
 };
 
 /**

@@ -1,34 +1,27 @@
 // Players over time: charts that the platform draws, the values under the pointer, and the same
 // numbers as tables.
 
-import { allById, byId, count, make, mean, momentText } from "./dom.js";
+import { allById, byId, count, make, mean, momentText, playersNow, sum } from "./dom.js";
+import { PERIODS } from "./project.js";
 import { Refusal } from "./session.js";
 
 /** @import { Schemas } from "../types/api.d.ts" */
-/** @import { Session } from "./session.js" */
+/** @import { Desk, Part, Period } from "./project.js" */
 
 const MINUTE = 60_000;
 const HOUR = 60 * MINUTE;
-const DAY = 24 * HOUR;
 /** The margins of a chart in pixels, as in the platform's `charts.rs`. */
 const [LEFT, RIGHT] = [44, 16];
 /** The least and the greatest width of a chart in pixels. */
 const [NARROWEST, WIDEST] = [240, 2000];
 const PICTURES = /** @type {const} */ (["playing", "days", "months"]);
 
-/** @typedef {"hour" | "day" | "week" | "quarter"} Range */
-
 /**
- * The ranges of time: the length, the name, and the time that a row of the table covers.
+ * The time that a row of the table covers, for each period.
  *
- * @type {Record<Range, { length: number, words: string, row: number }>}
+ * @type {Record<Period, number>}
  */
-export const RANGES = {
-  hour: { length: HOUR, words: "the last hour", row: 5 * MINUTE },
-  day: { length: DAY, words: "the last 24 hours", row: HOUR },
-  week: { length: 7 * DAY, words: "the last 7 days", row: 6 * HOUR },
-  quarter: { length: 90 * DAY, words: "the last 90 days", row: DAY },
-};
+const ROWS = { hour: 5 * MINUTE, day: HOUR, week: 6 * HOUR, quarter: 24 * HOUR };
 
 const whole = new Intl.NumberFormat();
 const percent = new Intl.NumberFormat(undefined, { style: "percent", maximumFractionDigits: 1 });
@@ -68,9 +61,19 @@ const summed = (points, length) => {
   return [...rows.values()].reverse();
 };
 
-/** The part of the page about players, for one environment and range at a time. */
-export class Players {
-  #session;
+/**
+ * Returns what is shown if nobody has ever played.
+ *
+ * @param {Schemas["Environment"]} now
+ */
+const never = ({ deployment: current, url }) =>
+  current
+    ? `Nobody has played here yet. Who plays at ${url} is counted within a minute.`
+    : "Nobody has played here yet: there is nothing to play.";
+
+/** The players of a project, for one environment and period at a time. */
+class Players {
+  #desk;
   #path;
   /** @type {{ env: string, from: string, to: string } | undefined} */
   #asked;
@@ -80,13 +83,10 @@ export class Players {
   #turn = 0;
   #drawing = 0;
 
-  /**
-   * @param {Session} session
-   * @param {string} slug
-   */
-  constructor(session, slug) {
-    this.#session = session;
-    this.#path = /** @type {const} */ (`/api/projects/${slug}/players`);
+  /** @param {Desk} desk */
+  constructor(desk) {
+    this.#desk = desk;
+    this.#path = /** @type {const} */ (`/api/projects/${desk.slug}/players`);
     const again = async () => {
       try {
         await this.#draw();
@@ -111,28 +111,18 @@ export class Players {
     plot.onpointerleave = () => this.#point();
   }
 
-  /**
-   * Asks for the numbers and the charts, and shows them.
-   *
-   * @param {string} environment
-   * @param {Range} range
-   */
-  async show(environment, range) {
+  /** Asks for the numbers and the charts, and shows them. */
+  async look() {
     const turn = ++this.#turn;
-    if (environment !== this.#asked?.env) this.#forget();
-    const to = new Date();
-    const { length } = RANGES[range];
-    const asked = {
-      env: environment,
-      from: new Date(to.getTime() - length).toISOString(),
-      to: to.toISOString(),
-    };
-    const found = await this.#session.ask(`${this.#path}?${new URLSearchParams(asked)}`);
+    const { period } = this.#desk;
+    const asked = this.#desk.query();
+    if (asked.env !== this.#asked?.env) this.#forget();
+    const found = await this.#desk.session.ask(`${this.#path}?${new URLSearchParams(asked)}`);
     if (turn !== this.#turn) return;
     this.#asked = asked;
     this.#points = found.points;
     this.#step = found.step_seconds * 1000;
-    this.#tell(found, range);
+    this.#tell(found, period);
     await this.#draw();
   }
 
@@ -151,18 +141,18 @@ export class Players {
 
   /**
    * @param {Schemas["Players"]} found
-   * @param {Range} range
+   * @param {Period} period
    */
-  #tell({ now, points, days, months, distinct_error: error }, range) {
-    const { words, row: length } = RANGES[range];
+  #tell({ now, points, days, months, distinct_error: error }, period) {
+    const [{ words }, length] = [PERIODS[period], ROWS[period]];
     const peak = Math.max(0, ...points.map((point) => point.peak));
     const average = points.reduce((sum, point) => sum + point.mean, 0) / Math.max(points.length, 1);
     const today = new Date().toISOString().slice(0, 10);
     /**
      * @param {Schemas["DistinctPlayers"][]} list
-     * @param {string} period
+     * @param {string} name
      */
-    const of = (list, period) => list.find((one) => one.period === period)?.players ?? 0;
+    const of = (list, name) => list.find((one) => one.period === name)?.players ?? 0;
     const different = { today: of(days, today), month: of(months, today.slice(0, 7)) };
     byId("now").textContent = now === null ? "?" : whole.format(now);
     for (const id of /** @type {const} */ (["today", "month"])) {
@@ -175,9 +165,7 @@ export class Players {
     byId("playing").alt = `Players at one time: ${summary}. The table below has the numbers.`;
     byId("nobody").hidden = peak > 0;
     byId("nobody").textContent =
-      days.length || now !== 0
-        ? `Nobody played in ${words}.`
-        : (byId("nobody").dataset.never ?? "");
+      days.length || now !== 0 ? `Nobody played in ${words}.` : never(this.#desk.now);
     byId("over-time").hidden = !peak;
     byId("different").hidden = !days.length;
     byId("error").textContent = percent.format(error);
@@ -212,7 +200,7 @@ export class Players {
         theme: dark.matches ? "dark" : "light",
         utc_offset: String(-new Date().getTimezoneOffset()),
       });
-      const response = await this.#session.open(`${this.#path}/chart?${query}`);
+      const response = await this.#desk.session.open(`${this.#path}/chart?${query}`);
       const picture = await response.blob();
       if (turn !== this.#drawing) return;
       URL.revokeObjectURL(image.src);
@@ -240,3 +228,21 @@ export class Players {
     words.textContent = `${momentText(Date.parse(point.time))}: ${whole.format(point.peak)} at most, ${mean(point.mean, point.peak)} on average`;
   }
 }
+
+/**
+ * The section about players.
+ *
+ * @param {Desk} desk
+ * @returns {Part}
+ */
+export const players = (desk) => {
+  const shown = new Players(desk);
+  return {
+    look: () => shown.look(),
+    draw: () => {
+      const { dev, prod } = desk.project.environments;
+      byId("both").textContent =
+        `${playersNow(sum(dev.players, prod.players))} in both environments`;
+    },
+  };
+};

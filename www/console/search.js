@@ -1,13 +1,13 @@
 // The search for records in the log, one page of them at a time.
 
-import { allById, byId, count, moment } from "./dom.js";
+import { allById, byId, count, moment, size } from "./dom.js";
 import { Entry } from "./entry.js";
 import { Refusal } from "./session.js";
 import { Sources } from "./source_map.js";
 
 /** @import { Schemas } from "../types/api.d.ts" */
 /** @import { View } from "./entry.js" */
-/** @import { Session } from "./session.js" */
+/** @import { Desk, Part } from "./project.js" */
 
 /** How many records a page has. */
 const PAGE = 50;
@@ -15,16 +15,12 @@ const PAGE = 50;
 const LOOKS = 60;
 const HOUR = 3_600_000;
 
-/** The part of the page about the log, for one environment at a time. */
-export class Search {
-  #session;
-  #project;
+/** The log of a project, for one environment at a time. */
+class Search {
+  #desk;
   #path;
-  #self;
   /** @type {View | undefined} */
   #view;
-  /** @type {string} */
-  #environment = "";
   /**
    * Where each earlier page, this page and the next page begin.
    *
@@ -40,16 +36,10 @@ export class Search {
   #buttons = /** @type {HTMLButtonElement[]} */ (allById("older", "newer"));
   #turn = 0;
 
-  /**
-   * @param {Session} session
-   * @param {string} slug
-   * @param {string} self
-   */
-  constructor(session, slug, self) {
-    this.#session = session;
-    this.#project = /** @type {const} */ (`/api/projects/${slug}`);
-    this.#path = /** @type {const} */ (`/api/projects/${slug}/logs`);
-    this.#self = self;
+  /** @param {Desk} desk */
+  constructor(desk) {
+    this.#desk = desk;
+    this.#path = /** @type {const} */ (`/api/projects/${desk.slug}/logs`);
     byId("search").onsubmit = (event) => {
       event.preventDefault();
       if (!this.#begin()) byId("from").focus();
@@ -59,15 +49,11 @@ export class Search {
     byId("newer").onclick = () => this.#turnTo(this.#behind.slice(0, -1), this.#behind.at(-1));
   }
 
-  /**
-   * Searches another environment. `game` is its address, `now` returns its state.
-   *
-   * @param {string} environment
-   * @param {string} game
-   * @param {() => Schemas["Environment"] | undefined} now
-   */
-  show(environment, game, now) {
-    this.#environment = environment;
+  /** Searches another environment. */
+  show() {
+    const { session, path, player } = this.#desk;
+    const game = `${this.#desk.now.url}/`;
+    const now = () => this.#desk.now;
     // The records of the other environment are removed at once: the new ones may come late or never.
     ++this.#turn;
     [this.#asked, this.#behind, this.#before, this.#next] = [{}, [], undefined, undefined];
@@ -77,14 +63,14 @@ export class Search {
     byId("quiet").hidden = true;
     /** @type {import("./source_map.js").Kept} */
     const kept = {
-      session: this.#session,
-      environment: `${this.#project}/environments/${environment}`,
-      has: (id) => Boolean(now()?.deployments.some((one) => one.id === id)),
+      session,
+      environment: path,
+      has: (id) => now().deployments.some((one) => one.id === id),
     };
     this.#view = {
       game,
-      self: this.#self,
-      sources: new Sources(game, () => now()?.deployment?.id, kept),
+      self: player.sub,
+      sources: new Sources(game, () => now().deployment?.id, kept),
       now,
       withDay: true,
     };
@@ -115,7 +101,7 @@ export class Search {
       return this.#refuse("From is not before To, so there is nothing in between.");
     }
     const asked = {
-      env: this.#environment,
+      env: this.#desk.environment,
       limit: String(PAGE),
       level: value("level"),
       source: value("source"),
@@ -148,7 +134,7 @@ export class Search {
       let looks = 0;
       do {
         const query = new URLSearchParams({ ...this.#asked, ...(next && { before: next }) });
-        const found = await this.#session.ask(`${this.#path}?${query}`);
+        const found = await this.#desk.session.ask(`${this.#path}?${query}`);
         if (turn !== this.#turn) return;
         records = [...records, ...found.records];
         next = found.before ?? undefined;
@@ -195,3 +181,25 @@ export class Search {
     else if (records.length) state.append("There are no older ones.");
   }
 }
+
+/**
+ * The section about the log.
+ *
+ * @param {Desk} desk
+ * @returns {Part}
+ */
+export const log = (desk) => {
+  const search = new Search(desk);
+  return {
+    open: () => search.show(),
+    draw: () => {
+      const { bytes, quota_bytes: quota } = desk.project.logs;
+      byId("room").hidden = false;
+      byId("room-words").textContent = quota
+        ? `Logs use ${size(bytes)} of ${size(quota)}; the oldest go first.`
+        : `Logs use ${size(bytes)}.`;
+      byId("room-meter").hidden = !quota;
+      if (quota) Object.assign(byId("room-meter"), { max: quota, value: bytes });
+    },
+  };
+};

@@ -6,7 +6,7 @@ import { allById, byId, plain } from "./dom.js";
 import { Refusal } from "./session.js";
 
 /** @import { Schemas } from "../types/api.d.ts" */
-/** @import { Session } from "./session.js" */
+/** @import { Desk, EnvironmentName, Part } from "./project.js" */
 
 /** @typedef {"backend" | "isolation" | "frames"} Setting */
 /** @typedef {"url" | "paths"} BackendField */
@@ -34,20 +34,14 @@ const framesWords = (ancestors) =>
     : `${ancestors.map(plain).join(" and ")} may show the game in a frame, and no other site.`;
 
 /** The settings on the page, for one environment at a time. */
-export class Settings {
-  #session;
-  #environment = "";
-  #done;
+class Settings {
+  #desk;
+  /** @type {EnvironmentName} */
+  #environment = "dev";
 
-  /**
-   * `done` is called with the environment after each change.
-   *
-   * @param {Session} session
-   * @param {(now: Schemas["Environment"]) => void} done
-   */
-  constructor(session, done) {
-    this.#session = session;
-    this.#done = done;
+  /** @param {Desk} desk */
+  constructor(desk) {
+    this.#desk = desk;
     byId("backend").onsubmit = (event) => {
       event.preventDefault();
       this.#save();
@@ -70,22 +64,15 @@ export class Settings {
     };
   }
 
-  /**
-   * Shows the settings of another environment. Text that was not saved is lost.
-   *
-   * @param {string} environment
-   * @param {Schemas["Environment"]} now
-   */
-  show(
-    environment,
-    {
+  /** Shows the settings of another environment. Text that was not saved is lost. */
+  show() {
+    const {
       backend,
       built_in_backend: builtIn,
       cross_origin_isolated: isolated,
       frame_ancestors: ancestors,
-    },
-  ) {
-    this.#environment = environment;
+    } = this.#desk.now;
+    this.#environment = this.#desk.environment;
     byId("backend-url").value = backend?.url ?? "";
     byId("backend-paths").value = (backend?.paths ?? ["/api/"]).join("\n");
     byId("isolation").checked = isolated;
@@ -204,13 +191,14 @@ export class Settings {
     this.#refuse(what, "");
     try {
       const init = { method: "PUT", headers, body: JSON.stringify(body) };
-      const response = await this.#session.open(`${environment}/${what}`, init);
+      const path = `/api/projects/${this.#desk.slug}/environments/${environment}/${what}`;
+      const response = await this.#desk.session.open(path, init);
       const now = await response.json();
       if (environment !== this.#environment) return true;
       this.#tell(now.backend, now.built_in_backend);
       // The platform may write them differently. Other forms keep what the viewer has chosen.
       if (what === "frames") this.#showFrames(now.frame_ancestors);
-      this.#done(now);
+      this.#desk.takes(environment, now);
       const all = now.trial ? `${words} ${plain(now.trial.sentence)}` : words;
       byId("news").textContent = all;
       byId(`${what}-saved`).textContent = all;
@@ -224,3 +212,14 @@ export class Settings {
     }
   }
 }
+
+/**
+ * The sections of the settings.
+ *
+ * @param {Desk} desk
+ * @returns {Part}
+ */
+export const settings = (desk) => {
+  const shown = new Settings(desk);
+  return { open: () => shown.show() };
+};

@@ -1,10 +1,11 @@
 // Disabling, deleting and restoring a project: its state, and the question before a change.
 
-import { allById, byId, make, moment, userText } from "./dom.js";
+import { allById, byId, make } from "./dom.js";
 import { Question } from "./question.js";
+import { standingWords } from "./standing.js";
 
-/** @import { Player, Schemas } from "../types/api.d.ts" */
-/** @import { Inside } from "./dom.js" */
+/** @import { Schemas } from "../types/api.d.ts" */
+/** @import { Desk, Part } from "./project.js" */
 /** @import { Session } from "./session.js" */
 
 /** @typedef {"disable" | "enable" | "delete" | "restore"} Change */
@@ -59,62 +60,22 @@ const send = (session, slug, change) => {
   return session.open(`/api/projects/${slug}/${change}`, { method: "POST", headers, body });
 };
 
-/**
- * Returns why a project is not shown and since when, in words; nothing if it is shown.
- *
- * @param {Schemas["Standing"]} standing
- * @returns {Inside[]}
- */
-export const standingWords = ({ state, since, by, reason, removed_at: removal }) => {
-  if (state === "live") return [];
-  // Every state but `live` has a time.
-  const down = moment(/** @type {string} */ (since));
-  if (state === "owner-suspended") {
-    return [
-      "Down since ",
-      down,
-      ": its owner is suspended. It is shown again when the suspension is lifted.",
-    ];
-  }
-  const who = by === "platform" ? "the platform's operators" : "its owner";
-  const why = reason ? [": ", userText(reason)] : ["."];
-  if (state !== "deleted") return ["Disabled by ", who, " at ", down, ...why];
-  return [
-    "Deleted by ",
-    who,
-    " at ",
-    down,
-    ". It will be removed permanently at ",
-    moment(/** @type {string} */ (removal)),
-    ".",
-  ];
-};
-
 const NAMES = /** @type {Change[]} */ (Object.keys(CHANGES));
 
 /** What disabling and deleting do, for a project that is shown. */
 const RULES =
   "Disabled, the game is shown to nobody until the project is enabled again. Deleted, the project can be restored for seven days, and is then removed permanently.";
 
-/** Whether the viewer owns the project. */
-let isOwn = false;
-
 /**
- * Shows the project's state and the changes that this player may make.
+ * Shows the project's state and the changes that this viewer may make.
  *
  * @param {Schemas["Project"]} project
- * @param {Player} player
+ * @param {boolean} isOwn whether the viewer owns it
  */
-export const drawStanding = ({ standing, owner }, player) => {
-  isOwn = owner === player.sub;
+const draw = ({ standing }, isOwn) => {
   const { state, by } = standing;
-  // An element can be in one place only, so each place gets its own.
   const words = standingWords(standing);
-  byId("standing").hidden = words.length === 0;
-  byId("standing").replaceChildren(...words);
-  byId("takedown-state").replaceChildren(
-    ...(words.length ? standingWords(standing) : ["The game is shown."]),
-  );
+  byId("takedown-state").replaceChildren(...(words.length ? words : ["The game is shown."]));
   const isByPlatform = by === "platform" && state !== "owner-suspended";
   const offered =
     {
@@ -144,12 +105,10 @@ export const drawStanding = ({ standing, owner }, player) => {
 let question;
 
 /**
- * @param {Session} session
- * @param {string} slug
+ * @param {Desk} desk
  * @param {Change} change
- * @param {(now: Schemas["Project"]) => void} done
  */
-const ask = (session, slug, change, done) => {
+const ask = (desk, change) => {
   const { heading, words, yes: label, takesReason, note } = CHANGES[change];
   const [dialog, yes, no, error] = allById(
     "takedown",
@@ -163,7 +122,7 @@ const ask = (session, slug, change, done) => {
   byId("takedown-words").replaceChildren(make("span", { textContent: words }));
   byId("takedown-reason-field").hidden = !takesReason;
   byId("takedown-reason").value = "";
-  byId("takedown-reason-label").textContent = isOwn
+  byId("takedown-reason-label").textContent = desk.isOwn
     ? "Why (optional, shown on this page)"
     : "Why (its owner reads it)";
   yes.textContent = label;
@@ -171,8 +130,8 @@ const ask = (session, slug, change, done) => {
   byId("takedown-form").onsubmit = async (event) => {
     event.preventDefault();
     const isDone = await asked.confirm(async () => {
-      const response = await send(session, slug, change);
-      done(await response.json());
+      const response = await send(desk.session, desk.slug, change);
+      desk.takesProject(await response.json());
     });
     if (isDone) byId("news").textContent = note;
   };
@@ -180,14 +139,12 @@ const ask = (session, slug, change, done) => {
 };
 
 /**
- * Makes the buttons work. `done` is called with the project after each change.
+ * The section that takes the project down.
  *
- * @param {Session} session
- * @param {string} slug
- * @param {(now: Schemas["Project"]) => void} done
+ * @param {Desk} desk
+ * @returns {Part}
  */
-export const offerTakedown = (session, slug, done) => {
-  for (const change of NAMES) {
-    byId(`takedown-${change}`).onclick = () => ask(session, slug, change, done);
-  }
+export const takedown = (desk) => {
+  for (const change of NAMES) byId(`takedown-${change}`).onclick = () => ask(desk, change);
+  return { draw: () => draw(desk.project, desk.isOwn) };
 };

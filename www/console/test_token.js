@@ -5,7 +5,7 @@ import { byId, moment } from "./dom.js";
 import { Refusal } from "./session.js";
 import { copy } from "./variables.js";
 
-/** @import { Session } from "./session.js" */
+/** @import { Desk, Part } from "./project.js" */
 
 const forget = () => {
   byId("token-shown").hidden = true;
@@ -13,12 +13,12 @@ const forget = () => {
 };
 
 /**
- * Makes the form work.
+ * The section about test players.
  *
- * @param {Session} session
- * @param {string} slug
+ * @param {Desk} desk
+ * @returns {Part}
  */
-export const offerTestTokens = (session, slug) => {
+export const testTokens = ({ session, slug }) => {
   /** @type {number | undefined} */
   let ends;
   const button = /** @type {HTMLButtonElement} */ (byId("token").querySelector("button"));
@@ -59,4 +59,5 @@ export const offerTestTokens = (session, slug) => {
     forget();
     byId("token-player").focus();
   };
+  return {};
 };

@@ -2,6 +2,8 @@
 
 import { byId, make } from "./dom.js";
 
+/** @import { Desk, Part } from "./project.js" */
+
 /**
  * Copies a text, or selects the element that shows it, and says so. `told` is how screen readers
  * name the text.
@@ -43,3 +45,14 @@ export const variable = ([name, value]) => {
   button.onclick = () => copy(button, code.textContent, code);
   return make("li", {}, code, button);
 };
+
+/**
+ * The section about the variables of an environment.
+ *
+ * @param {Desk} desk
+ * @returns {Part}
+ */
+export const variables = (desk) => ({
+  open: () =>
+    byId("variables").replaceChildren(...Object.entries(desk.now.variables).map(variable)),
+});

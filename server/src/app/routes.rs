@@ -79,10 +79,7 @@ fn console_routes(api: Router<AppState>) -> Router<AppState> {
             &format!("{}/{{slug}}", paths::BUILD_PAGES),
             get(build::project),
         )
-        .route(
-            &format!("{}/{{slug}}", paths::PROJECT_PAGES),
-            get(project::handle),
-        )
+        .merge(project::routes())
         .merge(admin_pages::routes())
         .route(paths::CLI_PAGES, get(command_line::page))
         .route(

@@ -60,6 +60,31 @@ async fn the_project_page_runs_its_own_modules_and_frames_nothing() {
 }
 
 #[tokio::test]
+async fn each_tab_of_a_project_has_an_address_and_marks_itself() {
+    let app = TestApp::start().await;
+    for (path, name) in [
+        ("", "Overview"),
+        ("/errors", "Errors"),
+        ("/logs", "Logs"),
+        ("/players", "Players"),
+        ("/deployments", "Deployments"),
+        ("/settings", "Settings"),
+    ] {
+        let page = send(app.get("", &format!("/projects/some-game{path}"))).await;
+        assert_eq!(page.status, 200, "{name}");
+        let html = page.text();
+        let marked =
+            format!("<a href=\"/projects/some-game{path}\" aria-current=\"page\">{name}</a>");
+        assert!(html.contains(&marked), "{html}");
+        assert_eq!(html.matches("aria-current").count(), 1, "{name}");
+        let back = format!("%2Fprojects%2Fsome-game{}\"", path.replace('/', "%2F"));
+        assert!(html.contains(&back), "{name}: the way back");
+    }
+    let unknown = send(app.get("", "/projects/some-game/nothing")).await;
+    assert_eq!(unknown.problem(), "not-found");
+}
+
+#[tokio::test]
 async fn what_can_be_no_project_has_no_build_page() {
     let app = TestApp::start().await;
     for path in [
@@ -70,6 +95,7 @@ async fn what_can_be_no_project_has_no_build_page() {
         "/build/%3Cb%3E",
         "/build/%ff",
         "/projects/a",
+        "/projects/a/logs",
         "/projects/dev-game",
         "/projects/%3Cb%3E",
         "/projects/%ff",

@@ -176,12 +176,12 @@ async fn what_acts_by_one_press_on_the_console_waits_until_it_could_be_read(stag
     for _ in 0..2 {
         owner.deploy("game", "prod", &[("index.html", &page)]).await;
     }
-    let address = format!("{}/projects/game", platform.site.origin);
+    let project = format!("{}/projects/game", platform.site.origin);
+    let address = format!("{project}/deployments");
     stage.open(&address).await;
     stage.press("Sign in").await;
     Way::BuiltIn.sign_in(&stage, "Ada").await;
     stage.arrives_at(&address).await;
-    stage.says("Errors by deployment").await;
     let listed = "return document.querySelectorAll('#deployments button').length";
     poll::until("the deployments are listed", async || {
         (stage.look(listed, vec![]).await == 1).then_some(())
@@ -193,14 +193,19 @@ async fn what_acts_by_one_press_on_the_console_waits_until_it_could_be_read(stag
         const yes = document.getElementById('rollback-yes');
         const isHeld = yes.disabled;
         yes.click();
-        dispatchEvent(new Event('focus'));
-        return [isHeld, document.getElementById('rollback').open,
-            document.getElementById('backend-remove').disabled, document.getElementById('isolation').disabled]";
+        return [isHeld, document.getElementById('rollback').open]";
     let held = stage.look(hurried, vec![]).await;
-    assert_eq!(held, json!([true, true, true, true]));
+    assert_eq!(held, json!([true, true]));
     // It appears on its own.
     stage.click("#rollback-yes").await;
     stage.says("is shown now.").await;
+
+    stage.open(&format!("{project}/settings")).await;
+    stage.says("Isolation").await;
+    let hurried = "
+        dispatchEvent(new Event('focus'));
+        return ['backend-remove', 'isolation'].map((id) => document.getElementById(id).disabled)";
+    assert_eq!(stage.look(hurried, vec![]).await, json!([true, true]));
     stage.click("#isolation").await;
     stage.says("The pages are isolated now.").await;
 }

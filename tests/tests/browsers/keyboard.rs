@@ -134,16 +134,33 @@ async fn a_developer_without_a_mouse_gets_everywhere(stage: Stage) {
     keys(&stage, Key::Enter).await;
     stage.says("is shown now.").await;
 
-    stage.open(&format!("{origin}/projects/game")).await;
-    stage.says("Test players").await;
-    // One arrow key chooses another period.
-    reach(&stage, "24 hours").await;
-    keys(&stage, Key::Right).await;
-    let week = "return document.querySelector('[value=week]').checked";
-    assert_eq!(stage.look(week, vec![]).await, true);
-    write(&stage, "Text", "mishap").await;
-    keys(&stage, Key::Enter).await;
+    manages_a_project(&stage, &format!("{origin}/projects/game")).await;
+}
+
+/// The tabs of the project page.
+async fn manages_a_project(stage: &Stage, page: &str) {
+    stage.open(page).await;
+    stage.says("Players this month").await;
+    enter(stage, "Players").await;
+    stage.arrives_at(&format!("{page}/players")).await;
+    // One arrow key chooses another period, which the address keeps.
+    reach(stage, "24 hours").await;
+    keys(stage, Key::Right).await;
+    stage
+        .arrives_at(&format!("{page}/players?period=week"))
+        .await;
+    // The tabs are above. What follows the last stop differs.
+    stage.reload().await;
+    enter(stage, "Logs").await;
+    stage.arrives_at(&format!("{page}/logs?period=week")).await;
+    write(stage, "Text", "mishap").await;
+    keys(stage, Key::Enter).await;
     stage.says("a mishap").await;
-    enter(&stage, "Get a token").await;
+    stage.reload().await;
+    enter(stage, "Settings").await;
+    stage
+        .arrives_at(&format!("{page}/settings?period=week"))
+        .await;
+    enter(stage, "Get a token").await;
     stage.says("A token of test-user-1").await;
 }

@@ -76,7 +76,7 @@ const ALL_GAMES: &str = "all games";
 
 /// Returns the name of a page for developers by its path on the console.
 fn developers_page(path: &str) -> Option<String> {
-    let of_project = |pages: &str, words: &str| {
+    let of_project = |path: &str, pages: &str, words: &str| {
         let slug = path.strip_prefix(pages)?.strip_prefix('/')?;
         check_slug_form(slug).ok()?;
         Some(format!("{words} {slug}"))
@@ -87,8 +87,12 @@ fn developers_page(path: &str) -> Option<String> {
     if path == paths::ADMIN_PAGES || path.starts_with(&format!("{}/", paths::ADMIN_PAGES)) {
         return Some("administration".to_owned());
     }
-    of_project(paths::BUILD_PAGES, "the Build page of")
-        .or_else(|| of_project(paths::PROJECT_PAGES, "the project"))
+    let without_tab = paths::PROJECT_TABS
+        .iter()
+        .find_map(|tab| path.strip_suffix(tab)?.strip_suffix('/'));
+    of_project(path, paths::BUILD_PAGES, "the Build page of")
+        .or_else(|| of_project(path, paths::PROJECT_PAGES, "the project"))
+        .or_else(|| of_project(without_tab?, paths::PROJECT_PAGES, "the project"))
 }
 
 /// Returns the path of a page with the return address in its query.
@@ -110,6 +114,11 @@ mod tests {
             ("/build", Some("your projects")),
             ("/build/my-game", Some("the Build page of my-game")),
             ("/projects/my-game", Some("the project my-game")),
+            ("/projects/my-game/logs", Some("the project my-game")),
+            ("/projects/logs", Some("the project logs")),
+            ("/projects/logs/logs", Some("the project logs")),
+            ("/projects/my-game/nothing", None),
+            ("/build/my-game/logs", None),
             ("/admin", Some("administration")),
             ("/admin/events", Some("administration")),
             ("/", None),

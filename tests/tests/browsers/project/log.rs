@@ -3,6 +3,7 @@
 use platform_protocol::log::{LogLevel, LogSource};
 use platform_server::domain::counting::{HOUR, MINUTE};
 use platform_tests::browser::Stage;
+use platform_tests::poll;
 use serde_json::json;
 use uuid::Uuid;
 
@@ -34,7 +35,7 @@ async fn errors_are_counted_and_the_log_is_searched_by_the_page(stage: Stage) {
         let many = (0..30).map(|round| entry(&format!("round {ago}.{round}"), LogLevel::Info));
         scene.log(second, ago * MINUTE, many.collect()).await;
     }
-    scene.open(&stage).await;
+    scene.open(&stage, "errors").await;
     comes_to(
         &stage,
         "return [...document.querySelectorAll('#error-rows tr')].map(row => [...row.cells].slice(1, 3).map(cell => cell.textContent))",
@@ -49,6 +50,7 @@ async fn errors_are_counted_and_the_log_is_searched_by_the_page(stage: Stage) {
     )
     .await;
 
+    scene.turn_to(&stage, "logs").await;
     let number = "return document.querySelectorAll('.entry').length";
     comes_to(&stage, number, json!(50)).await;
     logged(&stage, "round 0.29").await;
@@ -93,7 +95,7 @@ async fn a_search_that_runs_backwards_is_refused_in_words(stage: Stage) {
     let deployment = scene.deploy("prod").await;
     let record = entry("low on fuel", LogLevel::Warn);
     scene.log(deployment, MINUTE, vec![record]).await;
-    scene.open(&stage).await;
+    scene.open(&stage, "logs").await;
     choose(&stage, "time", "between").await;
     let times = "document.getElementById('from').value = '2026-11-21T12:00';
         document.getElementById('to').value = '2026-11-21T11:00'";
@@ -127,14 +129,21 @@ async fn a_record_names_its_deployment_and_a_clean_one_is_told_too(stage: Stage)
     let record = entry("the ship is gone", LogLevel::Error);
     scene.log(first, MINUTE, vec![record]).await;
     scene.deploy("prod").await;
-    scene.open(&stage).await;
+    scene.open(&stage, "logs").await;
     logged(&stage, "the ship is gone").await;
     let open = "document.querySelector('.entry summary').click()";
     stage.look(open, vec![]).await;
-    let listed = texts(&stage, "#deployments li:last-child time").await;
     let told = "return [...document.querySelectorAll('.entry dt')].find(term => term.textContent === 'Deployment')
         ?.nextElementSibling.querySelector('time').textContent ?? null";
-    comes_to(&stage, told, listed[0].clone()).await;
+    poll::until("the record names its deployment", async || {
+        stage.look(told, vec![]).await.is_string().then_some(())
+    })
+    .await;
+    let told = stage.look(told, vec![]).await;
+    scene.turn_to(&stage, "deployments").await;
+    let listed = texts(&stage, "#deployments li:last-child time").await;
+    assert_eq!(listed, json!([told]));
+    scene.turn_to(&stage, "errors").await;
     comes_to(
         &stage,
         "return [...document.querySelectorAll('#error-rows tr')].map(row => [...row.cells].slice(1, 3).map(cell => cell.textContent))",

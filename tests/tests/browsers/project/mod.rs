@@ -42,13 +42,37 @@ impl Scene {
         Self { platform, owner }
     }
 
-    /// Ada signs in and opens the project page.
-    async fn open(&self, stage: &Stage) {
-        stage.open(&self.page()).await;
+    /// Ada signs in and opens this tab of the project page.
+    async fn open(&self, stage: &Stage, tab: &str) {
+        stage.open(&self.tab(tab)).await;
         stage.press("Sign in").await;
         Way::BuiltIn.sign_in(stage, "Ada").await;
-        stage.arrives_at(&self.page()).await;
-        stage.says("Errors by deployment").await;
+        stage.arrives_at(&self.tab(tab)).await;
+        is_open(stage).await;
+    }
+
+    /// Opens another tab by its link, and waits until it is filled.
+    async fn turn_to(&self, stage: &Stage, tab: &str) {
+        let query = stage.look("return location.search", vec![]).await;
+        let address = format!("{}{}", self.tab(tab), query.as_str().unwrap());
+        stage
+            .click(&format!(
+                "#tabs a[href='{}']",
+                &address[self.platform.site.origin.len()..]
+            ))
+            .await;
+        stage.arrives_at(&address).await;
+        is_open(stage).await;
+    }
+
+    /// The address of a tab; the first one has no name.
+    fn tab(&self, tab: &str) -> String {
+        let page = self.page();
+        if tab.is_empty() {
+            page
+        } else {
+            format!("{page}/{tab}")
+        }
     }
 
     fn page(&self) -> String {
@@ -158,6 +182,12 @@ fn entry(message: &str, level: LogLevel) -> LogEntry {
         metadata: None,
         count: 1,
     }
+}
+
+/// Waits until the tab is filled with data.
+async fn is_open(stage: &Stage) {
+    let inside = "return document.getElementById('inside')?.hidden === false";
+    comes_to(stage, inside, json!(true)).await;
 }
 
 /// Waits until `script` returns `expected`.

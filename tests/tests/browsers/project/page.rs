@@ -8,10 +8,11 @@ use platform_tests::sign_in::Way;
 use platform_tests::visitor::claims;
 use serde_json::json;
 
-use super::{Scene, comes_to, entry};
+use super::{Scene, comes_to, entry, is_open};
 use crate::build::{choose, examine, logged};
 
 platform_tests::browser_tests![
+    each_tab_has_an_address,
     the_project_page_has_no_barrier_and_fits_a_phone;
     in Chromium, because "it is the page's own logic":
     a_fresh_project_says_what_to_do,
@@ -32,9 +33,13 @@ async fn a_fresh_project_says_what_to_do(stage: Stage) {
     stage
         .says("platform deploy --project game --env prod")
         .await;
-    stage.says("there is nothing to play").await;
+    scene.turn_to(&stage, "errors").await;
     stage.says("No error and no warning was logged").await;
+    scene.turn_to(&stage, "logs").await;
     stage.says("Nothing was logged yet").await;
+    scene.turn_to(&stage, "players").await;
+    stage.says("there is nothing to play").await;
+    scene.turn_to(&stage, "settings").await;
     stage.says("None is set").await;
     stage.says("platform-server project transfer game").await;
     stage.tolerate_log("409");
@@ -42,9 +47,10 @@ async fn a_fresh_project_says_what_to_do(stage: Stage) {
     stage
         .says("Test players exist after the first deploy")
         .await;
+    scene.turn_to(&stage, "deployments").await;
     stage.click("#env-dev").await;
     stage.says("Nothing is deployed to dev yet").await;
-    let dev = format!("{}?env=dev", scene.page());
+    let dev = format!("{}?env=dev", scene.tab("deployments"));
     stage.arrives_at(&dev).await;
     stage.press(&claims(&scene.owner.token).username).await;
     stage.says("Your profile").await;
@@ -57,11 +63,56 @@ async fn a_fresh_project_says_what_to_do(stage: Stage) {
     stage.arrives_at(&scene.page()).await;
 }
 
+/// Each tab is an address: it can be opened, loaded again, and returned to.
+async fn each_tab_has_an_address(stage: Stage) {
+    let scene = Scene::start().await;
+    scene.deploy("prod").await;
+    scene.deploy("dev").await;
+    scene.open(&stage, "").await;
+    let current = "return [...document.querySelectorAll('#tabs a[aria-current=page]')].map(tab => tab.textContent)";
+    let tabs = [
+        ("", "Overview"),
+        ("errors", "Errors"),
+        ("logs", "Logs"),
+        ("players", "Players"),
+        ("deployments", "Deployments"),
+        ("settings", "Settings"),
+    ];
+    for (tab, name) in tabs {
+        scene.turn_to(&stage, tab).await;
+        comes_to(&stage, current, json!([name])).await;
+    }
+    stage.click("#env-dev").await;
+    let settings = format!("{}?env=dev", scene.tab("settings"));
+    stage.arrives_at(&settings).await;
+    // Another tab shows the environment that was chosen, and its own period.
+    scene.turn_to(&stage, "players").await;
+    stage.click("input[value=week]").await;
+    let players = format!("{}?env=dev&period=week", scene.tab("players"));
+    stage.arrives_at(&players).await;
+    stage.reload().await;
+    is_open(&stage).await;
+    let chosen =
+        "return [...document.querySelectorAll('.choice :checked')].map(input => input.value)";
+    comes_to(&stage, chosen, json!(["dev", "week"])).await;
+    stage.browser().session.back().await.unwrap();
+    stage.arrives_at(&settings).await;
+    is_open(&stage).await;
+    comes_to(&stage, chosen, json!(["dev"])).await;
+    comes_to(&stage, current, json!(["Settings"])).await;
+    stage.browser().session.forward().await.unwrap();
+    stage.arrives_at(&players).await;
+    comes_to(&stage, chosen, json!(["dev", "week"])).await;
+    stage.tolerate_log("404");
+    stage.open(&scene.tab("nothing")).await;
+    stage.says("not").await;
+}
+
 async fn an_earlier_deployment_is_shown_again_from_the_project_page(stage: Stage) {
     let scene = Scene::start().await;
     let first = scene.deploy("prod").await;
     scene.deploy("prod").await;
-    scene.open(&stage).await;
+    scene.open(&stage, "deployments").await;
     let listed = "return document.querySelectorAll('#deployments li').length";
     comes_to(&stage, listed, json!(2)).await;
     stage.click("#deployments li:last-child button").await;
@@ -92,7 +143,7 @@ async fn what_others_wrote_is_inert_on_the_project_page(stage: Stage) {
         ..entry(text, LogLevel::Error)
     });
     scene.log(deployment, 0, hostile.into()).await;
-    scene.open(&stage).await;
+    scene.open(&stage, "logs").await;
     logged(&stage, "‹U+202E›gnp.exe‹U+202C› ␛[31m").await;
     let open = "document.querySelectorAll('.entry summary').forEach(summary => summary.click())";
     stage.look(open, vec![]).await;
@@ -109,11 +160,6 @@ async fn what_others_wrote_is_inert_on_the_project_page(stage: Stage) {
     assert_eq!(found, json!([null, 1, false, false]));
 
     // Input, and the errors about it, are shown as text as well.
-    stage.tolerate_log("400");
-    stage.fill("Address", texts[0]).await;
-    stage.fill("Paths, one a line", texts[1]).await;
-    stage.press("Save").await;
-    stage.says("A backend's address is").await;
     stage.fill("Text", texts[0]).await;
     stage.press("Search").await;
     comes_to(
@@ -124,6 +170,13 @@ async fn what_others_wrote_is_inert_on_the_project_page(stage: Stage) {
     .await;
     let hurt =
         "return [window.hurt ?? null, document.querySelectorAll('main img:not(.chart)').length]";
+    assert_eq!(stage.look(hurt, vec![]).await, json!([null, 0]));
+    scene.turn_to(&stage, "settings").await;
+    stage.tolerate_log("400");
+    stage.fill("Address", texts[0]).await;
+    stage.fill("Paths, one a line", texts[1]).await;
+    stage.press("Save").await;
+    stage.says("A backend's address is").await;
     assert_eq!(stage.look(hurt, vec![]).await, json!([null, 0]));
     let slug = format!("{}/projects/%3Cimg%20src=x%3E", scene.platform.site.origin);
     stage.tolerate_log("404");
@@ -162,20 +215,44 @@ async fn the_project_page_has_no_barrier_and_fits_a_phone(stage: Stage) {
     scene
         .log(second, MINUTE, infos.chain([warning, broken]).collect())
         .await;
-    scene.open(&stage).await;
+    scene.open(&stage, "").await;
+    let counted = "return document.getElementById('month').textContent > '8'";
+    comes_to(&stage, counted, json!(true)).await;
+    examine(&stage, "the overview").await;
+    settles_in(&scene, &stage).await;
+}
+
+/// Checks the other tabs of a project with all content.
+async fn settles_in(scene: &Scene, stage: &Stage) {
+    scene.turn_to(stage, "players").await;
     stage.says("40 at most").await;
-    logged(&stage, "the ship is not a function").await;
     let drawn = "return document.getElementById('playing').naturalWidth > 200";
-    comes_to(&stage, drawn, json!(true)).await;
-    examine(&stage, "the project page").await;
-    lies_in_columns_where_there_is_room(&stage).await;
-    stage
-        .look(
-            "document.querySelectorAll('main details:not([open]) > summary').forEach((summary, at) => at < 5 && summary.click())",
-            vec![],
-        )
-        .await;
-    choose(&stage, "time", "between").await;
+    comes_to(stage, drawn, json!(true)).await;
+    examine(stage, "the players").await;
+    is_drawn_again_where_there_is_room(stage).await;
+    let open = "document.querySelectorAll('main details:not([open]) > summary').forEach((summary, at) => at < 5 && summary.click())";
+    stage.look(open, vec![]).await;
+    examine(stage, "the players as tables").await;
+
+    scene.turn_to(stage, "errors").await;
+    let counted = "return document.querySelectorAll('#error-rows tr').length";
+    comes_to(stage, counted, json!(2)).await;
+    examine(stage, "the errors").await;
+
+    scene.turn_to(stage, "logs").await;
+    logged(stage, "the ship is not a function").await;
+    stage.look(open, vec![]).await;
+    choose(stage, "time", "between").await;
+    examine(stage, "the log with open records").await;
+
+    scene.turn_to(stage, "deployments").await;
+    examine(stage, "the deployments").await;
+    stage.click("#deployments button").await;
+    stage.says("Roll back?").await;
+    examine(stage, "the question before a roll-back").await;
+    stage.press("Cancel").await;
+
+    scene.turn_to(stage, "settings").await;
     stage.tolerate_log("400");
     stage.fill("Address", "nowhere").await;
     stage.press("Save").await;
@@ -184,26 +261,21 @@ async fn the_project_page_has_no_barrier_and_fits_a_phone(stage: Stage) {
         .await;
     stage.press("Get a token").await;
     stage.says("good until").await;
-    examine(&stage, "the project page with everything open").await;
-    stage.click("#deployments button").await;
-    stage.says("Roll back?").await;
-    examine(&stage, "the question before a roll-back").await;
-    stage.press("Cancel").await;
+    examine(stage, "the settings").await;
+
+    scene.turn_to(stage, "players").await;
     stage.click("#env-dev").await;
     stage.says("Nobody has played here yet").await;
-    examine(&stage, "an environment where nobody played").await;
+    examine(stage, "an environment where nobody played").await;
 }
 
-/// In a wide window, the settings are next to each other, and nothing overflows.
-async fn lies_in_columns_where_there_is_room(stage: &Stage) {
+/// In a wide window, charts are drawn for its width, and nothing overflows.
+async fn is_drawn_again_where_there_is_room(stage: &Stage) {
     let session = &stage.browser().session;
     let before = session.get_window_rect().await.unwrap();
     session.set_window_rect(0, 0, 1500, 950).await.unwrap();
-    let beside = "const [one, two] = ['deployments', 'backend'].map(id => document.getElementById(id).closest('section').getBoundingClientRect());
-        return innerWidth > 1200 && one.top === two.top && one.right < two.left
-            && document.documentElement.scrollWidth <= innerWidth";
-    comes_to(stage, beside, json!(true)).await;
-    let wide = "return document.getElementById('playing').naturalWidth > 900";
+    let wide = "return innerWidth > 1200 && document.getElementById('playing').naturalWidth > 900
+        && document.documentElement.scrollWidth <= innerWidth";
     comes_to(stage, wide, json!(true)).await;
     let barriers = stage.barriers().await;
     assert!(barriers.is_empty(), "wide:\n{}", barriers.join("\n"));

@@ -17,7 +17,7 @@ async fn players_are_there_as_pictures_and_as_tables(stage: Stage) {
     let scene = Scene::start().await;
     scene.deploy("prod").await;
     scene.play().await;
-    scene.open(&stage).await;
+    scene.open(&stage, "players").await;
     stage.says("40 at most").await;
     stage.says("a standard error of 1.6").await;
     let drawn = "return ['playing', 'days', 'months'].map(id => document.getElementById(id))
@@ -62,7 +62,7 @@ async fn one_player_is_told_as_one(stage: Stage) {
     let scene = Scene::start().await;
     scene.deploy("prod").await;
     scene.play_alone().await;
-    scene.open(&stage).await;
+    scene.open(&stage, "players").await;
     stage
         .says("1 at most and under 0.01 on average in the last 24 hours.")
         .await;
@@ -72,5 +72,6 @@ async fn one_player_is_told_as_one(stage: Stage) {
         json!(["0 playing now", "1 player today", "1 player this month"]),
     )
     .await;
+    scene.turn_to(&stage, "logs").await;
     stage.says("of 200 MiB; the oldest go first.").await;
 }

@@ -24,7 +24,7 @@ platform_tests::browser_tests![
 async fn a_backend_is_refused_without_loss_then_saved_and_taken_away(stage: Stage) {
     let scene = Scene::start().await;
     scene.deploy("dev").await;
-    scene.open(&stage).await;
+    scene.open(&stage, "settings").await;
     // Nothing is in production, so dev is shown.
     comes_to(
         &stage,
@@ -104,7 +104,7 @@ async fn a_backend_is_refused_without_loss_then_saved_and_taken_away(stage: Stag
 async fn who_may_show_the_game_in_a_frame_is_set_on_the_page(stage: Stage) {
     let scene = Scene::start().await;
     scene.deploy("dev").await;
-    scene.open(&stage).await;
+    scene.open(&stage, "settings").await;
     let state = "return document.getElementById('frames-state').textContent";
     let every = json!("Every site may show the game in a frame.");
     comes_to(&stage, state, every).await;
@@ -153,10 +153,9 @@ async fn an_environment_that_does_not_come_is_not_taken_for_the_other_one(stage:
     gateway.lead_to(platform.site.address);
     let scene = Scene::start_on(platform).await;
     scene.deploy("prod").await;
-    scene.open(&stage).await;
+    scene.open(&stage, "settings").await;
     stage.click("#env-dev").await;
-    stage.says("Nothing is deployed to dev yet").await;
-    let of_dev = format!("{}?env=dev", scene.page());
+    let of_dev = format!("{}?env=dev", scene.tab("settings"));
     stage.arrives_at(&of_dev).await;
 
     stage.tolerate_log("503");
@@ -192,14 +191,14 @@ async fn an_environment_that_does_not_come_is_not_taken_for_the_other_one(stage:
     comes_to(&stage, state, json!([false, ""])).await;
     assert_eq!(stage.look(shown, vec![]).await, "prod");
     stage
-        .arrives_at(&format!("{}?env=prod", scene.page()))
+        .arrives_at(&format!("{}?env=prod", scene.tab("settings")))
         .await;
 }
 
 async fn a_test_token_is_shown_and_hidden_again(stage: Stage) {
     let scene = Scene::start().await;
     scene.deploy("dev").await;
-    scene.open(&stage).await;
+    scene.open(&stage, "settings").await;
     choose(&stage, "token-player", "guest-7").await;
     stage.press("Get a token").await;
     stage.says("A token of test-guest-7, good until").await;

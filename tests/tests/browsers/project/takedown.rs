@@ -20,7 +20,7 @@ const SHOWN: &str = "const text = (id) => document.getElementById(id).textConten
 async fn a_project_is_taken_down_and_put_up_on_its_page(stage: Stage) {
     let scene = Scene::start().await;
     scene.deploy("prod").await;
-    scene.open(&stage).await;
+    scene.open(&stage, "settings").await;
     stage
         .says("Disabled, the game is shown to nobody until")
         .await;
@@ -40,7 +40,7 @@ async fn a_project_is_taken_down_and_put_up_on_its_page(stage: Stage) {
         .open(&format!("{}/build/game", scene.platform.site.origin))
         .await;
     stage.says(REASON).await;
-    stage.open(&scene.page()).await;
+    stage.open(&scene.tab("settings")).await;
     stage.press("Enable…").await;
     stage.press("Enable").await;
     stage.says("The game is shown.").await;
@@ -59,7 +59,7 @@ async fn a_project_is_taken_down_and_put_up_on_its_page(stage: Stage) {
     let now = scene.platform.clock.now();
     let disabled = store.change_standing("game", disable, Actor::Operator.into(), now);
     disabled.await.unwrap();
-    stage.open(&scene.page()).await;
+    stage.open(&scene.tab("settings")).await;
     stage.says("only they can enable it again. Ask them.").await;
     comes_to(&stage, SHOWN, json!([true, ["delete"]])).await;
 }

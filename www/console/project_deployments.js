@@ -1,0 +1,8 @@
+// `/projects/<slug>/deployments`: what is deployed, and which pipelines may deploy.
+
+import { deployTokens } from "./deploy_tokens.js";
+import { deployments } from "./deployments.js";
+import { openTab } from "./project.js";
+import { undeployed } from "./undeployed.js";
+
+openTab(undeployed, deployments, deployTokens);

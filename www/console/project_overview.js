@@ -1,0 +1,7 @@
+// `/projects/<slug>`: the first tab: how the game is doing, in numbers.
+
+import { overview } from "./overview.js";
+import { openTab } from "./project.js";
+import { undeployed } from "./undeployed.js";
+
+openTab(undeployed, overview);
