@@ -74,6 +74,25 @@ fn copy_runtime(workspace_root: PathBuf, out: &Path) -> Result<Vec<u8>, Box<dyn 
     Ok(map)
 }
 
+/// Empties the lines that consist of comments alone, so that positions stay the same: a third of
+/// what browsers would load is types and explanations.
+fn without_comments(script: &str) -> String {
+    let mut text = String::with_capacity(script.len());
+    let mut is_inside = false;
+    for line in script.lines() {
+        let trimmed = line.trim();
+        is_inside = is_inside || (trimmed.starts_with("/**") && !trimmed.contains("*/"));
+        let is_alone =
+            trimmed.starts_with("//") || (trimmed.starts_with("/**") && trimmed.ends_with("*/"));
+        if !is_inside && !is_alone {
+            text.push_str(line);
+        }
+        is_inside = is_inside && !trimmed.ends_with("*/");
+        text.push('\n');
+    }
+    text
+}
+
 /// Packs the console's scripts, and lists them in `modules.rs`.
 fn pack_modules(from: &Path, out: &Path) -> Result<(), Box<dyn Error>> {
     let mut names = Vec::new();
@@ -87,7 +106,8 @@ fn pack_modules(from: &Path, out: &Path) -> Result<(), Box<dyn Error>> {
     names.sort();
     let mut list = String::from("vec![");
     for name in names.iter().filter(|name| name.ends_with(".js")) {
-        pack(out, name, &fs::read(from.join(name))?)?;
+        let text = fs::read_to_string(from.join(name))?;
+        pack(out, name, without_comments(&text).as_bytes())?;
         write!(list, "({name:?}, packed!({name:?})),")?;
     }
     list.push(']');

@@ -2,6 +2,7 @@
 // place of the page.
 
 import { byId, plain, userText } from "./dom.js";
+import { offerPalette } from "./palette.js";
 import { Session } from "./session.js";
 
 /** @import { Player } from "../types/api.d.ts" */
@@ -17,6 +18,7 @@ const say = (words, { signIn = false, fresh = false, again = false, projects = f
   /** @type {HTMLDialogElement | null} */ (document.querySelector("dialog[open]"))?.close();
   byId("inside").hidden = true;
   byId("gate").hidden = false;
+  byId("gate").classList.remove("waiting");
   byId("gate-words").textContent = plain(words);
   const link = byId("gate-sign-in");
   link.hidden = !signIn && !fresh;
@@ -30,7 +32,7 @@ const say = (words, { signIn = false, fresh = false, again = false, projects = f
   byId("gate-projects").hidden = !projects;
   // A viewer who cannot see this page of a project cannot see its other pages either.
   /** @type {NodeListOf<HTMLElement>} */
-  const ways = document.querySelectorAll(".title > .soft, .tabs");
+  const ways = document.querySelectorAll(".within");
   for (const way of ways) way.hidden = projects;
 };
 
@@ -106,6 +108,7 @@ export const enter = async (show, toGuests = TO_GUESTS) => {
   const inside = byId("inside");
   const session = new Session(inside.dataset.auth ?? "");
   session.wantsFresh = close;
+  offerPalette(session);
   try {
     const player = await session.player();
     sayWho(player);

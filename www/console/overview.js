@@ -1,5 +1,6 @@
 // The numbers of an environment, and its deployment.
 
+import { Charts } from "./charts.js";
 import { nameOf } from "./deployments.js";
 import { allById, byId, moment, playersNow, sum, userText } from "./dom.js";
 
@@ -8,11 +9,15 @@ import { allById, byId, moment, playersNow, sum, userText } from "./dom.js";
 
 const whole = new Intl.NumberFormat();
 
-/** @param {Desk} desk */
-const ask = async (desk) => {
+/**
+ * @param {Desk} desk
+ * @param {Charts} charts
+ */
+const ask = async (desk, charts) => {
   const isSame = desk.mark();
-  const query = new URLSearchParams(desk.query("day"));
-  const [{ now, days, months }, { deployments }] = await Promise.all([
+  const asked = desk.query("day");
+  const query = new URLSearchParams(asked);
+  const [{ now, days, months, points }, { deployments }] = await Promise.all([
     desk.session.ask(`/api/projects/${desk.slug}/players?${query}`),
     desk.session.ask(`/api/projects/${desk.slug}/errors?${query}`),
   ]);
@@ -29,12 +34,18 @@ const ask = async (desk) => {
   byId("month").textContent = whole.format(of(months, today.slice(0, 7)));
   byId("errors").textContent = whole.format(errors);
   byId("errors").className = errors ? "bad" : "";
+  const peak = Math.max(0, ...points.map((point) => point.peak));
+  byId("over-time").hidden = !peak;
+  byId("playing").alt =
+    `Players at one time in the last 24 hours: ${whole.format(peak)} at most. The tab Players has the numbers.`;
+  if (peak) await charts.draw(asked);
 };
 
 /** @param {Schemas["Environment"]} now */
-const drawDeployment = ({ deployment: current }) => {
+const drawDeployment = ({ deployment: current, url }) => {
   byId("current").hidden = !current;
   if (!current) return;
+  byId("current-open").href = url;
   byId("current-words").replaceChildren(
     nameOf(current),
     " ",
@@ -49,14 +60,20 @@ const drawDeployment = ({ deployment: current }) => {
  * @param {Desk} desk
  * @returns {Part}
  */
-export const overview = (desk) => ({
-  open: () => {
-    for (const number of allById("now", "today", "month", "errors")) number.textContent = "–";
-  },
-  look: () => ask(desk),
-  draw: () => {
-    const { dev, prod } = desk.project.environments;
-    byId("both").textContent = `${playersNow(sum(dev.players, prod.players))} in both environments`;
-    drawDeployment(desk.now);
-  },
-});
+export const overview = (desk) => {
+  const charts = new Charts(desk, ["playing"]);
+  return {
+    open: () => {
+      for (const number of allById("now", "today", "month", "errors")) number.textContent = "–";
+      byId("over-time").hidden = true;
+      charts.forget();
+    },
+    look: () => ask(desk, charts),
+    draw: () => {
+      const { dev, prod } = desk.project.environments;
+      byId("both").textContent =
+        `${playersNow(sum(dev.players, prod.players))} in both environments`;
+      drawDeployment(desk.now);
+    },
+  };
+};

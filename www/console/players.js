@@ -1,9 +1,9 @@
 // Players over time: charts that the platform draws, the values under the pointer, and the same
 // numbers as tables.
 
+import { Charts } from "./charts.js";
 import { allById, byId, count, make, mean, momentText, playersNow, sum } from "./dom.js";
 import { PERIODS } from "./project.js";
-import { Refusal } from "./session.js";
 
 /** @import { Schemas } from "../types/api.d.ts" */
 /** @import { Desk, Part, Period } from "./project.js" */
@@ -12,10 +12,6 @@ const MINUTE = 60_000;
 const HOUR = 60 * MINUTE;
 /** The margins of a chart in pixels, as in the platform's `charts.rs`. */
 const [LEFT, RIGHT] = [44, 16];
-/** The least and the greatest width of a chart in pixels. */
-const [NARROWEST, WIDEST] = [240, 2000];
-const PICTURES = /** @type {const} */ (["playing", "days", "months"]);
-
 /**
  * The time that a row of the table covers, for each period.
  *
@@ -25,8 +21,6 @@ const ROWS = { hour: 5 * MINUTE, day: HOUR, week: 6 * HOUR, quarter: 24 * HOUR }
 
 const whole = new Intl.NumberFormat();
 const percent = new Intl.NumberFormat(undefined, { style: "percent", maximumFractionDigits: 1 });
-
-const dark = matchMedia("(prefers-color-scheme: dark)");
 
 /**
  * @param {string} head
@@ -81,30 +75,13 @@ class Players {
   #points = [];
   #step = MINUTE;
   #turn = 0;
-  #drawing = 0;
+  #charts;
 
   /** @param {Desk} desk */
   constructor(desk) {
     this.#desk = desk;
     this.#path = /** @type {const} */ (`/api/projects/${desk.slug}/players`);
-    const again = async () => {
-      try {
-        await this.#draw();
-      } catch (refusal) {
-        // The old chart stays. It has the same numbers, in another size or colour.
-        if (!(refusal instanceof Refusal)) throw refusal;
-      }
-    };
-    dark.addEventListener("change", again);
-    let width = innerWidth;
-    /** @type {number | undefined} */
-    let due;
-    addEventListener("resize", () => {
-      if (innerWidth === width) return;
-      width = innerWidth;
-      clearTimeout(due);
-      due = setTimeout(again, 200);
-    });
+    this.#charts = new Charts(desk, ["playing", "days", "months"]);
     const plot = byId("plot");
     plot.onpointermove = (event) => this.#point(event.clientX);
     plot.onpointerdown = (event) => this.#point(event.clientX);
@@ -123,20 +100,16 @@ class Players {
     this.#points = found.points;
     this.#step = found.step_seconds * 1000;
     this.#tell(found, period);
-    await this.#draw();
+    await this.#charts.draw(asked);
   }
 
   /** Removes the numbers of another environment at once: the new ones may come late or never. */
   #forget() {
     this.#asked = undefined;
     this.#points = [];
-    this.#drawing += 1;
     for (const place of allById("now", "today", "month")) place.textContent = "–";
     for (const part of allById("nobody", "over-time", "different")) part.hidden = true;
-    for (const id of PICTURES) {
-      URL.revokeObjectURL(byId(id).src);
-      byId(id).removeAttribute("src");
-    }
+    this.#charts.forget();
   }
 
   /**
@@ -182,31 +155,6 @@ class Players {
       `Different players on each of the last 30 days; today ${count(of(days, today), "player", "players")}. The table below has the numbers.`;
     byId("months").alt =
       "Different players in each of the last 12 months. The table below has the numbers.";
-  }
-
-  async #draw() {
-    const asked = this.#asked;
-    if (!asked) return;
-    const turn = ++this.#drawing;
-    /** @param {typeof PICTURES[number]} id */
-    const show = async (id) => {
-      const image = byId(id);
-      const room = image.parentElement?.clientWidth;
-      if (!room) return;
-      const query = new URLSearchParams({
-        ...asked,
-        show: id,
-        width: String(Math.min(Math.max(room, NARROWEST), WIDEST)),
-        theme: dark.matches ? "dark" : "light",
-        utc_offset: String(-new Date().getTimezoneOffset()),
-      });
-      const response = await this.#desk.session.open(`${this.#path}/chart?${query}`);
-      const picture = await response.blob();
-      if (turn !== this.#drawing) return;
-      URL.revokeObjectURL(image.src);
-      image.src = URL.createObjectURL(picture);
-    };
-    await Promise.all(PICTURES.map(show));
   }
 
   /**

@@ -23,8 +23,10 @@ import { drawStanding } from "./standing.js";
  * @property {() => void} [draw]
  */
 
-/** Milliseconds between two requests for data that changes by itself. */
-const LOOK = 15_000;
+/** Milliseconds between two requests for the project. */
+const LOOK = 5000;
+/** Every how many of them the parts ask for what changes by itself. */
+const EVERY = 3;
 const HOUR = 3_600_000;
 const DAY = 24 * HOUR;
 
@@ -76,7 +78,7 @@ const leadOn = () => {
     [...here].filter(([name]) => name === "env" || name === "period"),
   );
   /** @type {NodeListOf<HTMLAnchorElement>} */
-  const links = document.querySelectorAll("#tabs a");
+  const links = document.querySelectorAll("#tabs a, .to-tab");
   for (const link of links) link.href = link.pathname + (kept.size ? `?${kept}` : "");
 };
 
@@ -254,12 +256,13 @@ export class Desk {
 
   /** Asks regularly while the page is visible. */
   async watch() {
-    for (;;) {
+    for (let round = 1; ; round++) {
       await new Promise((resolve) => setTimeout(resolve, LOOK));
       if (document.hidden || byId("inside").hidden) continue;
       await this.#guard(async () => {
+        const before = this.now.deployment?.id;
         this.takesProject(await this.session.ask(`/api/projects/${this.slug}`));
-        await this.#look();
+        if (round % EVERY === 0 || before !== this.now.deployment?.id) await this.#look();
       });
     }
   }

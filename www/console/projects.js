@@ -1,7 +1,7 @@
 // `/build`: the viewer's projects, and a form for a new one.
 
 import { allById, byId, make, playersNow, sum } from "./dom.js";
-import { enter } from "./gate.js";
+import { close, enter, isFinal } from "./gate.js";
 import { Refusal } from "./session.js";
 
 /** @import { Schemas } from "../types/api.d.ts" */
@@ -37,7 +37,7 @@ const card = ({ slug, standing: { state }, environments: { dev, prod } }) => {
     make(
       "span",
       { className: "game" },
-      make("span", { className: "name", textContent: slug }),
+      make("a", { className: "name", href: `/projects/${slug}`, textContent: slug }),
       make("span", {
         className: "host",
         textContent: `${where} · ${playersNow(playing)}`,
@@ -52,12 +52,44 @@ const card = ({ slug, standing: { state }, environments: { dev, prod } }) => {
   );
 };
 
+/** Milliseconds between two requests for the list. */
+const LOOK = 15_000;
+
+let drawn = "";
+
 /** @param {Session} session */
-const show = async (session) => {
+const draw = async (session) => {
   const { projects, is_admin } = await session.ask("/api/projects");
   byId("administration").hidden = !is_admin;
-  byId("projects").replaceChildren(...projects.map(card));
+  // Only what has changed is drawn again: the viewer may be using the rest.
+  const listed = JSON.stringify(projects);
+  if (listed !== drawn) byId("projects").replaceChildren(...projects.map(card));
+  drawn = listed;
   byId("none").hidden = projects.length > 0;
+};
+
+/**
+ * Asks regularly while the page is visible. Without an answer, the list stays.
+ *
+ * @param {Session} session
+ */
+const watch = async (session) => {
+  for (;;) {
+    await new Promise((resolve) => setTimeout(resolve, LOOK));
+    if (document.hidden || byId("inside").hidden) continue;
+    try {
+      // What has the focus would lose it.
+      if (!byId("projects").contains(document.activeElement)) await draw(session);
+    } catch (refusal) {
+      if (!(refusal instanceof Refusal)) throw refusal;
+      if (isFinal(refusal)) return close(refusal);
+    }
+  }
+};
+
+/** @param {Session} session */
+const show = async (session) => {
+  await draw(session);
   const [form, field, error] = allById("new", "slug", "slug-error");
   /** @param {string} sentence */
   const refuse = (sentence) => {
@@ -79,4 +111,11 @@ const show = async (session) => {
   };
 };
 
-enter(show);
+enter(async (session) => {
+  await show(session);
+  byId("gate").hidden = true;
+  byId("inside").hidden = false;
+  // A link of the command palette leads to the form, which was not shown until now.
+  if (location.hash === "#new-heading") byId("slug").focus();
+  watch(session);
+});

@@ -4,6 +4,7 @@ import { allById, byId, count, moment, size } from "./dom.js";
 import { Entry } from "./entry.js";
 import { Refusal } from "./session.js";
 import { Sources } from "./source_map.js";
+import { Tail } from "./tail.js";
 
 /** @import { Schemas } from "../types/api.d.ts" */
 /** @import { View } from "./entry.js" */
@@ -11,6 +12,8 @@ import { Sources } from "./source_map.js";
 
 /** How many records a page has. */
 const PAGE = 50;
+/** How many records are shown before the first page is asked for again. */
+const SHOWN = 500;
 /** How many requests are made for one page: each searches a part of the log. */
 const LOOKS = 60;
 const HOUR = 3_600_000;
@@ -35,15 +38,20 @@ class Search {
   #asked = {};
   #buttons = /** @type {HTMLButtonElement[]} */ (allById("older", "newer"));
   #turn = 0;
+  /** The id of the newest record that is known. */
+  #newest = 0n;
+  #tail;
 
   /** @param {Desk} desk */
   constructor(desk) {
     this.#desk = desk;
+    this.#tail = new Tail(desk, (records) => this.#follow(records));
     this.#path = /** @type {const} */ (`/api/projects/${desk.slug}/logs`);
     byId("search").onsubmit = (event) => {
       event.preventDefault();
       if (!this.#begin()) byId("from").focus();
     };
+    byId("newly-show").onclick = () => this.#turnTo([], undefined);
     byId("time").onchange = () => (byId("between").hidden = byId("time").value !== "between");
     byId("older").onclick = () => this.#turnTo([...this.#behind, this.#before], this.#next);
     byId("newer").onclick = () => this.#turnTo(this.#behind.slice(0, -1), this.#behind.at(-1));
@@ -56,6 +64,7 @@ class Search {
     const now = () => this.#desk.now;
     // The records of the other environment are removed at once: the new ones may come late or never.
     ++this.#turn;
+    this.#newest = 0n;
     [this.#asked, this.#behind, this.#before, this.#next] = [{}, [], undefined, undefined];
     for (const part of allById("records", "search-state")) part.replaceChildren();
     for (const button of this.#buttons) button.disabled = true;
@@ -74,7 +83,47 @@ class Search {
       now,
       withDay: true,
     };
-    return this.#begin();
+    return Promise.all([this.#tail.start(), this.#begin()]);
+  }
+
+  /** Whether the first page is shown, and nothing is searched for. */
+  get #isAll() {
+    const isAsked = ["level", "source", "player", "q", "from", "to"].some(
+      (name) => this.#asked[name] && this.#asked[name] !== "debug",
+    );
+    return !isAsked && !this.#behind.length;
+  }
+
+  /**
+   * Shows records that came after the search.
+   *
+   * @param {Schemas["LogRecord"][]} [records] nothing if they are too many
+   */
+  #follow(records) {
+    const view = this.#view;
+    const isBusy = byId("results").ariaBusy === "true";
+    if (!view || isBusy || !this.#isAll) {
+      byId("newly").hidden = isBusy;
+      return;
+    }
+    const list = byId("records");
+    const results = byId("results");
+    const isRead = list.querySelector("details[open]") || list.contains(document.activeElement);
+    if (!records || list.childElementCount + records.length > SHOWN) {
+      // Who reads a record keeps it.
+      if (isRead) byId("newly").hidden = false;
+      else this.#turnTo([], undefined);
+      return;
+    }
+    const fresh = records.filter(({ id }) => BigInt(id) > this.#newest);
+    if (!fresh.length) return;
+    this.#newest = BigInt(fresh[fresh.length - 1].id);
+    const [before, top] = [list.scrollHeight, results.scrollTop];
+    list.prepend(...fresh.reverse().map((record) => new Entry(record, view).element));
+    // What is read stays where it is.
+    if (top) results.scrollTop = top + list.scrollHeight - before;
+    byId("quiet").hidden = true;
+    if (list.childElementCount === fresh.length) byId("search-state").textContent = "";
   }
 
   /**
@@ -124,6 +173,7 @@ class Search {
     const turn = ++this.#turn;
     const state = byId("search-state");
     this.#refuse();
+    byId("newly").hidden = true;
     state.textContent = "Looking…";
     byId("results").ariaBusy = "true";
     for (const button of this.#buttons) button.disabled = true;
@@ -164,13 +214,11 @@ class Search {
     if (!view) return;
     byId("records").replaceChildren(...records.map((record) => new Entry(record, view).element));
     byId("results").scrollTop = 0;
-    const looks = ["level", "source", "player", "q", "from", "to"].some(
-      (name) => this.#asked[name] && this.#asked[name] !== "debug",
-    );
+    const newest = BigInt(records[0]?.id ?? 0);
+    if (newest > this.#newest) this.#newest = newest;
     const quiet = byId("quiet");
     quiet.hidden = records.length > 0;
-    quiet.textContent =
-      looks || this.#behind.length ? "No record is like this." : (quiet.dataset.empty ?? "");
+    quiet.textContent = this.#isAll ? (quiet.dataset.empty ?? "") : "No record is like this.";
     // An id is the millisecond of its arrival times 2^20, plus a number.
     const reached = this.#next && moment(new Date(Number(BigInt(this.#next) >> 20n)).toISOString());
     const state = byId("search-state");

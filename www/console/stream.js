@@ -60,16 +60,20 @@ const readEvents = async (body, take, heard) => {
 /**
  * Follows an environment's log after the record `last`, as long as the page exists. It calls
  * `record` with each record, `dropped` with the number of records that the platform has left out,
- * `state` when the connection changes, and `end` with a refusal that is final.
+ * `state` when the connection changes, and `end` with a refusal that is final. `until` ends it
+ * earlier.
  *
  * @param {Session} session
  * @param {string} path
  * @param {string} last
  * @param {Follower} follower
+ * @param {AbortSignal} [until]
  */
-export const follow = async (session, path, last, { record, dropped, state, end }) => {
+export const follow = async (session, path, last, { record, dropped, state, end }, until) => {
   for (let failures = 0; ; ) {
     const controller = new AbortController();
+    const stop = () => controller.abort();
+    until?.addEventListener("abort", stop);
     /** @type {number | undefined} */
     let watchdog;
     const heard = () => {
@@ -108,11 +112,14 @@ export const follow = async (session, path, last, { record, dropped, state, end 
       }
     } finally {
       clearTimeout(watchdog);
+      until?.removeEventListener("abort", stop);
     }
+    if (until?.aborted) return;
     // A stream that ends early and without an event counts as a failure.
     failures = took || performance.now() - opened > LASTING ? 0 : failures + 1;
     state(false, words);
     const pause = PAUSES[Math.min(failures, PAUSES.length - 1)];
     await new Promise((resolve) => setTimeout(resolve, pause));
+    if (until?.aborted) return;
   }
 };

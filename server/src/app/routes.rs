@@ -20,6 +20,7 @@ use crate::auth::handlers::{
     sign_in_page, sign_out, start_sign_in, token,
 };
 use crate::auth::redirect::DEVICE_PAGE;
+use crate::console::files;
 use crate::console::handlers::{
     admin as admin_pages, build, command_line, console, icon, problem_page, project, security_txt,
     stylesheet,
@@ -86,8 +87,10 @@ fn console_routes(api: Router<AppState>) -> Router<AppState> {
             &format!("{}/{{name}}", paths::CLI_PAGES),
             get(command_line::file),
         )
-        .route("/static/console.css", get(build::stylesheet))
-        .route("/static/console/{name}", get(build::module))
+        .route(
+            &format!("{}/{{version}}/{{name}}", files::FOLDERS),
+            get(build::file),
+        )
         .merge(api)
         .route(STYLESHEET, get(stylesheet::handle))
         .route(ICON, get(icon::handle))

@@ -107,18 +107,34 @@ async fn what_can_be_no_project_has_no_build_page() {
 }
 
 #[tokio::test]
-async fn modules_are_scripts_that_are_asked_about_each_time() {
+async fn a_page_names_the_version_of_its_scripts_which_browsers_keep() {
     let app = TestApp::start().await;
-    let module = send(app.get("", "/static/console/build.js")).await;
+    let page = send(app.get("", "/build/some-game")).await;
+    let html = page.text();
+    let (_, rest) = html.split_once("src=\"/static/console/").unwrap();
+    let (script, _) = rest.split_once('"').unwrap();
+    let (version, name) = script.split_once('/').unwrap();
+    assert_eq!(name, "build.js");
+    for file in ["session.js", "dom.js", "console.css"] {
+        let address = format!("href=\"/static/console/{version}/{file}\"");
+        assert!(html.contains(&address), "{address}");
+    }
+    let module = send(app.get("", &format!("/static/console/{script}"))).await;
     assert_eq!(
         module.header("content-type"),
         Some("text/javascript; charset=utf-8")
     );
-    assert_eq!(module.header("cache-control"), Some("no-cache"));
-    assert!(module.header("etag").is_some());
+    let kept = "public, max-age=31536000, immutable";
+    assert_eq!(module.header("cache-control"), Some(kept));
+    // A page of another version gets these as well, and its browser does not keep them.
+    let other = send(app.get("", "/static/console/other/build.js")).await;
+    assert_eq!(other.status, 200);
+    assert_eq!(other.header("cache-control"), Some("no-cache"));
+    assert!(other.header("etag").is_some());
     for path in [
-        "/static/console/nothing.js",
-        "/static/console/..%2fplatform.css",
+        "/static/console/other/nothing.js",
+        "/static/console/other/..%2fplatform.css",
+        "/static/console/build.js",
     ] {
         assert_eq!(
             send(app.get("", path)).await.problem(),
@@ -126,7 +142,7 @@ async fn modules_are_scripts_that_are_asked_about_each_time() {
             "{path}"
         );
     }
-    let elsewhere = send(app.get("auth", "/static/console/build.js")).await;
+    let elsewhere = send(app.get("auth", &format!("/static/console/{script}"))).await;
     assert_eq!(elsewhere.problem(), "not-found");
 }
 

@@ -5,12 +5,13 @@ use std::collections::HashMap;
 use crate::support::{TestApp, send};
 
 /// Pairs of text and background colours, and of lines that show the edges of controls.
-const TEXT: [(&str, &str); 24] = [
+const TEXT: [(&str, &str); 25] = [
     ("ink", "paper"),
     ("ink", "surface"),
     ("ink", "tint"),
     ("soft", "paper"),
     ("soft", "surface"),
+    ("soft", "tint"),
     ("accent", "paper"),
     ("accent", "surface"),
     ("accent", "on-accent"),
@@ -86,7 +87,7 @@ async fn every_pair_of_colours_can_be_read_in_light_and_dark() {
     };
     assert_eq!(names(&light), names(&dark), "every colour has both");
     assert!(!rest.contains('#'), "every colour is a token");
-    let console = send(app.get("", "/static/console.css")).await;
+    let console = send(app.get("", "/static/console/any/console.css")).await;
     assert!(!console.text().contains('#'), "every colour is a token");
     for (mode, colours) in [("light", &light), ("dark", &dark)] {
         for (pairs, least) in [(&TEXT[..], 4.5), (&CONTROLS[..], 3.0)] {

@@ -53,7 +53,7 @@ async fn answers_of_every_status_have_a_request_id() {
     let script = ask(get("demo", "/__platform/runtime.js"), 200, "the runtime").await;
     ask(get("auth", "/problems/not-found"), 200, "a problem's page").await;
     ask(get("auth", "/.well-known/jwks.json"), 200, "the keys").await;
-    let style = get("", "/static/console.css");
+    let style = get("", "/static/console/any/console.css");
     ask(style, 200, "the stylesheet").await;
     ask(app.post_token(), 200, "a token").await;
     let head = app.request(Method::HEAD, "demo", "/");

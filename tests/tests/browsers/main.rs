@@ -60,6 +60,7 @@ fn main() -> std::process::ExitCode {
         pages::TESTS,
         build::TESTS,
         project::page::TESTS,
+        project::palette::TESTS,
         project::players::TESTS,
         project::log::TESTS,
         project::settings::TESTS,

@@ -16,7 +16,7 @@ platform_tests::browser_tests![
 async fn console(stage: &Stage) -> Platform {
     let platform = Platform::start(&[]).await;
     stage.open(&format!("{}/build", platform.site.origin)).await;
-    let begin = "import('/static/console/frames.js').then(module => window.reader = module)";
+    let begin = "import('/static/console/any/frames.js').then(module => window.reader = module)";
     stage.look(begin, vec![]).await;
     poll::until("the module is there", async || {
         let there = stage.look("return !!window.reader", vec![]).await;

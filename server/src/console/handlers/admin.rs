@@ -16,6 +16,7 @@ use uuid::Uuid;
 
 use super::build;
 use crate::console::ConsoleState;
+use crate::console::files::Scripts;
 use crate::domain::audit::AuditKind;
 use crate::web::api_error::ApiError;
 use crate::web::page::{self, Layout};
@@ -102,6 +103,7 @@ impl Part {
 #[template(path = "admin.html")]
 struct Admin<'a> {
     frame: Layout,
+    scripts: Scripts,
     auth_url: &'a str,
     sign_in: String,
     part: Part,
@@ -163,6 +165,7 @@ fn frame(state: &ConsoleState, part: Part, player: String) -> Response {
     };
     let page = Admin {
         frame: Layout::new(&state.platform.origin),
+        scripts: state.files.scripts(part.script()),
         auth_url: &state.platform.auth_url,
         sign_in: build::sign_in(state, &path),
         part,

@@ -17,6 +17,7 @@ use url::form_urlencoded;
 
 use crate::auth::redirect::REDIRECT;
 use crate::console::ConsoleState;
+use crate::console::files::Scripts;
 use crate::web::api_error::ApiError;
 use crate::web::page::{self, Layout};
 
@@ -24,6 +25,7 @@ use crate::web::page::{self, Layout};
 #[template(path = "projects.html")]
 struct Projects<'a> {
     frame: Layout,
+    scripts: Scripts,
     origin: String,
     auth_url: &'a str,
     sign_in: String,
@@ -33,6 +35,7 @@ struct Projects<'a> {
 #[template(path = "build.html")]
 struct Build<'a> {
     frame: Layout,
+    scripts: Scripts,
     auth_url: &'a str,
     sign_in: String,
     slug: &'a str,
@@ -46,6 +49,7 @@ pub async fn projects(State(state): State<Arc<ConsoleState>>) -> Response {
     let page = Projects {
         origin: state.platform.origin.to_string(),
         frame: Layout::new(&state.platform.origin),
+        scripts: state.files.scripts("projects"),
         auth_url: &state.platform.auth_url,
         sign_in: sign_in(&state, paths::BUILD_PAGES),
     };
@@ -67,6 +71,7 @@ pub async fn project(
         .sub_domain(&Environment::Dev.label(&slug));
     let page = Build {
         frame: Layout::new(&state.platform.origin),
+        scripts: state.files.scripts("build"),
         auth_url: &state.platform.auth_url,
         sign_in: sign_in(&state, &format!("{}/{slug}", paths::BUILD_PAGES)),
         slug: &slug,
@@ -80,23 +85,17 @@ pub async fn project(
     ))
 }
 
-/// Returns a module of the console's pages.
+/// Returns a script or the stylesheet of the console's pages.
 ///
 /// # Errors
 /// `not-found`
-pub async fn module(
+pub async fn file(
     State(state): State<Arc<ConsoleState>>,
-    Path(name): Path<String>,
+    Path((version, name)): Path<(String, String)>,
     headers: HeaderMap,
 ) -> Result<Response, ApiError> {
-    let module = state.files.module(&name);
-    let module = module.ok_or(ProblemCode::NotFound)?;
-    Ok(module.answer(&headers))
-}
-
-/// Returns the stylesheet of the console's pages.
-pub async fn stylesheet(State(state): State<Arc<ConsoleState>>, headers: HeaderMap) -> Response {
-    state.files.stylesheet.answer(&headers)
+    let file = state.files.answer(&version, &name, &headers);
+    Ok(file.ok_or(ProblemCode::NotFound)?)
 }
 
 /// Returns the sign-in page's address, with `path` as the return address.

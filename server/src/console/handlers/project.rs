@@ -14,6 +14,7 @@ use platform_protocol::problem::ProblemCode;
 
 use super::build::sign_in;
 use crate::console::ConsoleState;
+use crate::console::files::Scripts;
 use crate::web::api_error::ApiError;
 use crate::web::page::{self, Layout};
 
@@ -93,6 +94,7 @@ impl Tab {
 #[template(path = "project.html")]
 struct Project<'a> {
     frame: Layout,
+    scripts: Scripts,
     auth_url: &'a str,
     sign_in: String,
     slug: &'a str,
@@ -123,6 +125,7 @@ fn show(state: &ConsoleState, slug: &str, tab: Tab) -> Result<Response, ApiError
     check_slug_form(slug).map_err(|_| ApiError::from(ProblemCode::NotFound))?;
     let page = Project {
         frame: Layout::new(&state.platform.origin),
+        scripts: state.files.scripts(tab.script()),
         auth_url: &state.platform.auth_url,
         sign_in: sign_in(state, &tab.path(slug)),
         slug,

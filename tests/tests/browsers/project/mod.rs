@@ -2,6 +2,7 @@
 
 pub(crate) mod log;
 pub(crate) mod page;
+pub(crate) mod palette;
 pub(crate) mod players;
 pub(crate) mod settings;
 pub(crate) mod takedown;

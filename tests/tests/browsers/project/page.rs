@@ -3,13 +3,15 @@
 use platform_protocol::log::{LogLevel, LogSource};
 use platform_server::domain::counting::MINUTE;
 use platform_server::domain::log::LogEntry;
+use platform_tests::accessibility::Look;
 use platform_tests::browser::Stage;
 use platform_tests::sign_in::Way;
 use platform_tests::visitor::claims;
 use serde_json::json;
 
 use super::{Scene, comes_to, entry, is_open};
-use crate::build::{choose, examine, logged};
+use crate::build::{self, choose, examine, logged};
+use crate::build_stream::record;
 
 platform_tests::browser_tests![
     each_tab_has_an_address,
@@ -18,6 +20,8 @@ platform_tests::browser_tests![
     a_fresh_project_says_what_to_do,
     an_earlier_deployment_is_shown_again_from_the_project_page,
     what_others_wrote_is_inert_on_the_project_page,
+    a_thumb_hits_every_control_and_nothing_moves_by_itself,
+    what_is_logged_comes_by_itself,
 ];
 
 async fn a_fresh_project_says_what_to_do(stage: Stage) {
@@ -285,4 +289,75 @@ async fn is_drawn_again_where_there_is_room(stage: &Stage) {
     let drawn_again = "const picture = document.getElementById('playing');
         return innerWidth < 1400 && picture.naturalWidth === picture.parentElement.clientWidth";
     comes_to(stage, drawn_again, json!(true)).await;
+}
+
+/// Controls that are lower than a thumb needs. Links in sentences are as high as their line.
+const TOO_LOW: &str = "
+    const controls = 'header a, .tabs a, button, .button, input:not([type=radio], [type=checkbox]), select, .choice span, .switch';
+    return [...document.querySelectorAll(controls)]
+        .filter(control => control.getClientRects().length && control.getBoundingClientRect().height < 44)
+        .map(control => control.outerHTML)";
+
+/// How far elements have moved without the viewer's doing (Layout Instability).
+const MOVED: &str = "
+    const done = arguments[0];
+    let moved = 0;
+    new PerformanceObserver(list => list.getEntries().forEach(entry => {
+        if (!entry.hadRecentInput) moved += entry.value;
+    })).observe({ type: 'layout-shift', buffered: true });
+    setTimeout(() => done(moved), 300)";
+
+async fn a_thumb_hits_every_control_and_nothing_moves_by_itself(stage: Stage) {
+    let scene = Scene::start().await;
+    scene.deploy("prod").await;
+    scene.deploy("prod").await;
+    scene.play().await;
+    scene.open(&stage, "").await;
+    for look in [Look::Phone, Look::Desk] {
+        stage.show_as(look).await;
+        for tab in ["", "errors", "logs", "players", "deployments", "settings"] {
+            stage.open(&scene.tab(tab)).await;
+            is_open(&stage).await;
+            if look == Look::Phone {
+                let low = stage.look(TOO_LOW, vec![]).await;
+                assert_eq!(low, json!([]), "{tab}");
+                let current = "const { left, right } = document.querySelector('[aria-current=page]').getBoundingClientRect();
+                    return left >= 0 && right <= innerWidth";
+                comes_to(&stage, current, json!(true)).await;
+            }
+            let session = &stage.browser().session;
+            let moved = session.execute_async(MOVED, vec![]).await.unwrap();
+            let moved = moved.json().as_f64().unwrap();
+            assert!(moved < 0.02, "{tab:?}, {look:?}: {moved}");
+        }
+    }
+}
+
+async fn what_is_logged_comes_by_itself(stage: Stage) {
+    let scene = Scene::start().await;
+    scene.deploy("dev").await;
+    scene.open(&stage, "logs").await;
+    stage.says("Nothing was logged yet").await;
+    stage.says("Live").await;
+    let Scene { platform, owner } = scene;
+    let game = build::Scene { platform, owner };
+    let log = async |words: &str| game.log(&[record("info", words)], None).await;
+    log("the first round").await;
+    logged(&stage, "the first round").await;
+    log("the second round").await;
+    logged(&stage, "the second round").await;
+    let newest =
+        "return [...document.querySelectorAll('.entry .text')].map(text => text.textContent)";
+    let both = json!(["the second round", "the first round"]);
+    assert_eq!(stage.look(newest, vec![]).await, both);
+    // Who searches is told, and keeps what was found.
+    stage.fill("Text", "first").await;
+    stage.press("Search").await;
+    comes_to(&stage, newest, json!(["the first round"])).await;
+    log("the third round").await;
+    stage.says("More was logged since.").await;
+    assert_eq!(stage.look(newest, vec![]).await, json!(["the first round"]));
+    stage.fill("Text", "").await;
+    stage.press("Search").await;
+    logged(&stage, "the third round").await;
 }
