@@ -27,5 +27,6 @@ pub mod limits;
 pub mod log;
 pub mod names;
 pub mod paths;
+pub mod people;
 pub mod problem;
 pub mod token;

@@ -53,6 +53,8 @@ pub const BUILD_PAGES: &str = "/build";
 pub const PROJECT_PAGES: &str = "/projects";
 /// The names of a project's tabs in their addresses, except the first tab's, which has none.
 pub const PROJECT_TABS: [&str; 5] = ["errors", "logs", "players", "deployments", "settings"];
+/// On the console: where an account accepts an invitation, whose secret is the fragment.
+pub const INVITATION_PAGE: &str = "/invitations";
 /// On the console: administration.
 pub const ADMIN_PAGES: &str = "/admin";
 /// On the console: how to install the command line. Before a file's name: that file.

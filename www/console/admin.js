@@ -207,6 +207,14 @@ const SENTENCES = {
   "setting-changed": "A setting of the project {subject} of {player} was changed",
   "test-token-given": "A test player of the project {subject} of {player} was given a token",
   "project-administered": "The project {subject} of {player} was administered",
+  "deploy-token-created": "A deploy token of the project {subject} of {player} was created",
+  "deploy-token-revoked": "A deploy token of the project {subject} of {player} was revoked",
+  "invitation-created": "Somebody was invited to the project {subject} of {player}",
+  "invitation-withdrawn": "An invitation to the project {subject} of {player} was withdrawn",
+  "member-joined": "{other} joined the project {subject} of {player}",
+  "member-role-changed": "{other} got another role in the project {subject} of {player}",
+  "member-removed": "{other} is no longer in the project {subject} of {player}",
+  "project-handed-on": "{player} handed the project {subject} on to {other}",
   "project-disabled": "The project {subject} of {player} was disabled",
   "project-enabled": "The project {subject} of {player} was enabled",
   "project-deleted": "The project {subject} of {player} was deleted",
@@ -241,7 +249,8 @@ export const eventRow = (event, names) => {
     .split(/\{(\w+)\}/)
     .map((piece, at) => (at % 2 ? part(piece, event, names) : piece));
   if (event.actor === "operator") pieces.push(", by the operator");
-  if (event.admin) pieces.push(", by ", playerLink(event.admin, names));
+  const by = event.admin ?? event.member;
+  if (by) pieces.push(", by ", playerLink(by, names));
   // The reason is a sentence of its own.
   const end =
     event.kind === "suspended" && event.subject

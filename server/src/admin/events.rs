@@ -24,7 +24,7 @@ const EVENTS: usize = 100;
 #[serde(default, deny_unknown_fields)]
 #[into_params(parameter_in = Query)]
 pub struct EventsQuery {
-    /// Only events that involve this player, also as an administrator.
+    /// Only events that involve this player, also as an administrator or a member.
     #[serde(deserialize_with = "player")]
     #[param(value_type = Option<String>)]
     player: Option<Uuid>,
@@ -32,7 +32,7 @@ pub struct EventsQuery {
     #[serde(deserialize_with = "kind")]
     #[param(value_type = Option<String>)]
     kind: Option<AuditKind>,
-    /// Only events caused by `self` (the player, or the platform), `operator` or `admin`.
+    /// Only events caused by `self` (the player, or the platform), `operator`, `admin` or `member`.
     #[serde(deserialize_with = "actor")]
     #[param(value_type = Option<String>)]
     actor: Option<ActorKind>,
@@ -96,7 +96,11 @@ fn kind<'de, D: Deserializer<'de>>(from: D) -> Result<Option<AuditKind>, D::Erro
 }
 
 fn actor<'de, D: Deserializer<'de>>(from: D) -> Result<Option<ActorKind>, D::Error> {
-    value(from, ActorKind::from_name, "self, operator or admin")
+    value(
+        from,
+        ActorKind::from_name,
+        "self, operator, admin or member",
+    )
 }
 
 fn before<'de, D: Deserializer<'de>>(from: D) -> Result<Option<i64>, D::Error> {
@@ -124,7 +128,10 @@ mod tests {
         for (query, sentence) in [
             ("player=ada", "`player` must be a player's id."),
             ("kind=played", "This `kind` does not exist."),
-            ("actor=me", "`actor` must be self, operator or admin."),
+            (
+                "actor=me",
+                "`actor` must be self, operator, admin or member.",
+            ),
             ("before=-1", "`before` must be an event's number."),
             ("limit=1001", "`limit` must be from 1 to 1000."),
             (

@@ -9,11 +9,11 @@ use crate::web::api_error::ApiError;
 
 /// Returns the players of an event.
 pub(super) fn mentioned(event: &AuditEvent) -> impl Iterator<Item = Uuid> + use<> {
-    let admin = match event.actor {
-        Actor::Admin(admin) => Some(admin),
+    let actor = match event.actor {
+        Actor::Admin(actor) | Actor::Member(actor) => Some(actor),
         Actor::Own | Actor::Operator => None,
     };
-    [event.player, event.other, admin].into_iter().flatten()
+    [event.player, event.other, actor].into_iter().flatten()
 }
 
 /// Returns the current names of these players.

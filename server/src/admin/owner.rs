@@ -64,12 +64,12 @@ pub async fn handle(
         }
     }
     state.hosting.refresh(&slug).await?;
-    let project = state
+    let (project, role) = state
         .platform
         .store
-        .find_project(&slug)
+        .find_project_for(&slug, admin.player)
         .await?
         .ok_or_else(nothing)?;
-    let view = ProjectView::of(&state.projects, project).await?;
+    let view = ProjectView::of(&state.projects, project, role).await?;
     Ok(ApiJson(view))
 }

@@ -141,10 +141,13 @@ pub struct EventView {
     /// Details besides the subject: the environment and the deployment of a project, or why a
     /// sign-in failed; null if there are none.
     pub detail: Option<String>,
-    /// Who caused it: `self` (the player, or the platform), `operator` or `admin`.
+    /// Who caused it: `self` (the player, or the platform), `operator`, `admin` or `member` (of the
+    /// project).
     pub actor: &'static str,
     /// The administrator's id.
     pub admin: Option<String>,
+    /// The id of the member of the project, who is not its owner.
+    pub member: Option<String>,
     /// The client's network address (IPv4, or IPv6 /64); null if there was no request, or if the
     /// address is no longer stored.
     pub network: Option<String>,
@@ -231,9 +234,10 @@ impl From<MergedGuest> for MergedGuestView {
 
 impl From<AuditEvent> for EventView {
     fn from(event: AuditEvent) -> Self {
-        let admin = match event.actor {
-            Actor::Admin(admin) => Some(admin.to_string()),
-            Actor::Own | Actor::Operator => None,
+        let (admin, member) = match event.actor {
+            Actor::Admin(admin) => (Some(admin.to_string()), None),
+            Actor::Member(member) => (None, Some(member.to_string())),
+            Actor::Own | Actor::Operator => (None, None),
         };
         Self {
             id: event.id,
@@ -245,6 +249,7 @@ impl From<AuditEvent> for EventView {
             detail: event.detail,
             actor: ActorKind::from(event.actor).as_str(),
             admin,
+            member,
             network: event.network,
             request: event.request,
         }

@@ -7,6 +7,7 @@ use axum::extract::{FromRef, FromRequestParts};
 use axum::http::request::Parts;
 use axum::http::{HeaderValue, header};
 use platform_protocol::names::CONSOLE_AUDIENCE;
+use platform_protocol::people::Role;
 use platform_protocol::problem::ProblemCode;
 use uuid::Uuid;
 
@@ -210,33 +211,34 @@ impl ApiCaller {
         refusal
     }
 
-    /// Returns the project with this slug, if the caller may see and change it: the owner, or an
-    /// administrator with a recent sign-in.
+    /// Returns the project with this slug, and by what right the caller acts on it: with a role of
+    /// at least `least`, or as an administrator with a recent sign-in.
     ///
     /// # Errors
     /// `not-found`, `not-allowed`, `step-up-required`.
-    pub async fn project(&self, state: &AuthState, slug: &str) -> Result<Project, ApiError> {
-        let project = state
-            .platform
-            .store
-            .find_project(slug)
-            .await?
-            .ok_or_else(|| {
-                ApiError::new(ProblemCode::NotFound).with_detail("This project does not exist.")
-            })?;
-        if project.owner == Some(self.player) {
-            return Ok(project);
+    pub async fn project(
+        &self,
+        state: &AuthState,
+        slug: &str,
+        least: Role,
+    ) -> Result<(Project, Access), ApiError> {
+        let store = &state.platform.store;
+        let found = store.find_project_for(slug, self.player).await?;
+        let (project, role) = found.ok_or_else(|| {
+            ApiError::new(ProblemCode::NotFound).with_detail("This project does not exist.")
+        })?;
+        if let Some(role) = role.filter(|role| *role >= least) {
+            return Ok((project, Access::Role(role)));
         }
         if !self.is_admin {
-            return Err(ApiError::new(ProblemCode::NotAllowed)
-                .with_detail("This project belongs to another account."));
+            return Err(refusal(role, least));
         }
         if self.rights.may_administer && self.is_fresh {
-            return Ok(project);
+            return Ok((project, Access::Admin));
         }
         let owner = match project.owner {
             None => Cow::Borrowed("the platform itself"),
-            Some(owner) => match state.platform.store.find_player(owner).await? {
+            Some(owner) => match store.find_player(owner).await? {
                 Some(owner) => owner.username.into(),
                 None => Cow::Borrowed("somebody else"),
             },
@@ -244,7 +246,7 @@ impl ApiCaller {
         let about = format!("The project {slug} belongs to {owner}, not to you. ");
         match self.step_up(&about) {
             Some(refusal) => Err(self.refused(state, refusal).await),
-            None => Ok(project),
+            None => Ok((project, Access::Admin)),
         }
     }
 
@@ -257,23 +259,56 @@ impl ApiCaller {
         &self,
         state: &AuthState,
         slug: &str,
-    ) -> Result<Project, ApiError> {
-        let project = self.project(state, slug).await?;
+        least: Role,
+    ) -> Result<(Project, Access), ApiError> {
+        let found = self.project(state, slug, least).await?;
         check_not_deleted(state, slug).await?;
-        Ok(project)
+        Ok(found)
     }
 
-    /// Returns the actor that the audit log records for the caller's act on this project: for their
-    /// own projects, administrators act as owners.
+    /// Returns the actor that the audit log records for the caller's act on a project.
     #[must_use]
-    pub fn by(&self, project: &Project) -> By {
-        let actor = if project.owner == Some(self.player) {
-            Actor::Own
-        } else {
-            Actor::Admin(self.player)
+    pub fn by(&self, access: Access) -> By {
+        let actor = match access {
+            Access::Role(Role::Owner) => Actor::Own,
+            Access::Role(Role::Viewer | Role::Developer) => Actor::Member(self.player),
+            Access::Admin => Actor::Admin(self.player),
         };
         By::request(actor, self.source.clone())
     }
+}
+
+/// By what right a caller acts on a project.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Access {
+    /// With a role in it.
+    Role(Role),
+    /// As an administrator, without a role that suffices.
+    Admin,
+}
+
+impl Access {
+    /// The role, unless the caller acts as an administrator.
+    #[must_use]
+    pub const fn role(self) -> Option<Role> {
+        match self {
+            Self::Role(role) => Some(role),
+            Self::Admin => None,
+        }
+    }
+}
+
+/// Returns why somebody with this role may not do what needs the role `least`.
+fn refusal(role: Option<Role>, least: Role) -> ApiError {
+    let sentence = match (role, least) {
+        (None, _) => "This project belongs to another account.",
+        (Some(_), Role::Owner) => "Only the owner of the project may do this.",
+        (Some(_), _) => {
+            "You are a viewer of this project: you can read everything, and change nothing. Its \
+             owner can make you a developer."
+        }
+    };
+    ApiError::new(ProblemCode::NotAllowed).with_detail(sentence)
 }
 
 /// Checks that a project is not deleted.

@@ -8,12 +8,13 @@ use std::sync::Arc;
 use axum::extract::{FromRef, FromRequestParts, Path};
 use axum::http::request::Parts;
 use platform_protocol::names::Environment;
+use platform_protocol::people::Role;
 use platform_protocol::problem::ProblemCode;
 use serde::Deserialize;
 use utoipa::IntoParams;
 
 use crate::auth::AuthState;
-use crate::auth::caller::ApiCaller;
+use crate::auth::caller::{Access, ApiCaller, check_not_deleted};
 use crate::domain::audit::By;
 use crate::domain::project::Project;
 use crate::web::api::EnvironmentName;
@@ -40,20 +41,47 @@ pub struct EnvironmentPath {
     pub environment: Environment,
 }
 
-/// A caller who may see the project that the path names.
+/// A caller who may see the project that the path names: everybody with a role in it, and
+/// administrators.
 #[derive(Clone, Debug)]
 pub struct ProjectReader {
     /// The caller.
     pub caller: ApiCaller,
     /// The project.
     pub project: Project,
+    /// The caller's right.
+    pub access: Access,
 }
 
 /// A caller who may change the project that the path names, or act as its
-/// developer.
+/// developer: its developers and its owner, and administrators.
 #[derive(Clone, Debug)]
 pub struct ProjectEditor {
     /// The caller.
+    pub caller: ApiCaller,
+    /// The project, which is not deleted.
+    pub project: Project,
+    /// The caller's right.
+    pub access: Access,
+}
+
+/// A caller who may decide about the project that the path names: whether its game is online, and
+/// who else may do what. This is its owner, and administrators.
+#[derive(Clone, Debug)]
+pub struct ProjectManager {
+    /// The caller.
+    pub caller: ApiCaller,
+    /// The project.
+    pub project: Project,
+    /// The caller's right.
+    pub access: Access,
+}
+
+/// The owner of the project that the path names. Administrators are refused: what an owner gives
+/// lasts for longer than an administrator's sign-in.
+#[derive(Clone, Debug)]
+pub struct ProjectOwner {
+    /// The owner.
     pub caller: ApiCaller,
     /// The project, which is not deleted.
     pub project: Project,
@@ -77,6 +105,8 @@ pub struct EnvironmentEditor {
     pub caller: ApiCaller,
     /// The project, which is not deleted.
     pub project: Project,
+    /// The caller's right.
+    pub access: Access,
     /// The environment.
     pub environment: Environment,
 }
@@ -85,7 +115,23 @@ impl ProjectReader {
     /// Returns the actor that the audit log records for the caller.
     #[must_use]
     pub fn by(&self) -> By {
-        self.caller.by(&self.project)
+        self.caller.by(self.access)
+    }
+}
+
+impl ProjectManager {
+    /// Returns the actor that the audit log records for the caller.
+    #[must_use]
+    pub fn by(&self) -> By {
+        self.caller.by(self.access)
+    }
+}
+
+impl ProjectOwner {
+    /// Returns the actor that the audit log records for the caller.
+    #[must_use]
+    pub fn by(&self) -> By {
+        self.caller.by(Access::Role(Role::Owner))
     }
 }
 
@@ -93,7 +139,7 @@ impl ProjectEditor {
     /// Returns the actor that the audit log records for the caller.
     #[must_use]
     pub fn by(&self) -> By {
-        self.caller.by(&self.project)
+        self.caller.by(self.access)
     }
 }
 
@@ -101,7 +147,7 @@ impl EnvironmentEditor {
     /// Returns the actor that the audit log records for the caller.
     #[must_use]
     pub fn by(&self) -> By {
-        self.caller.by(&self.project)
+        self.caller.by(self.access)
     }
 }
 
@@ -115,8 +161,13 @@ where
     async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, ApiError> {
         let caller = ApiCaller::from_request_parts(parts, state).await?;
         let slug = slug(parts, state).await;
-        let project = caller.project(&Arc::from_ref(state), &slug).await?;
-        Ok(Self { caller, project })
+        let auth = Arc::from_ref(state);
+        let (project, access) = caller.project(&auth, &slug, Role::Viewer).await?;
+        Ok(Self {
+            caller,
+            project,
+            access,
+        })
     }
 }
 
@@ -131,7 +182,56 @@ where
         let caller = ApiCaller::from_request_parts(parts, state).await?;
         let slug = slug(parts, state).await;
         let auth = Arc::from_ref(state);
-        let project = caller.project_to_change(&auth, &slug).await?;
+        let least = Role::Developer;
+        let (project, access) = caller.project_to_change(&auth, &slug, least).await?;
+        Ok(Self {
+            caller,
+            project,
+            access,
+        })
+    }
+}
+
+impl<S> FromRequestParts<S> for ProjectManager
+where
+    S: Send + Sync,
+    Arc<AuthState>: FromRef<S>,
+{
+    type Rejection = ApiError;
+
+    async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, ApiError> {
+        let caller = ApiCaller::from_request_parts(parts, state).await?;
+        let slug = slug(parts, state).await;
+        let auth = Arc::from_ref(state);
+        let (project, access) = caller.project(&auth, &slug, Role::Owner).await?;
+        Ok(Self {
+            caller,
+            project,
+            access,
+        })
+    }
+}
+
+impl<S> FromRequestParts<S> for ProjectOwner
+where
+    S: Send + Sync,
+    Arc<AuthState>: FromRef<S>,
+{
+    type Rejection = ApiError;
+
+    async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, ApiError> {
+        let ProjectManager {
+            caller,
+            project,
+            access,
+        } = ProjectManager::from_request_parts(parts, state).await?;
+        if access != Access::Role(Role::Owner) {
+            return Err(ApiError::new(ProblemCode::NotAllowed).with_detail(
+                "Only the owner of the project may do this, and no administrator: it lasts for \
+                 longer than an administrator's sign-in.",
+            ));
+        }
+        check_not_deleted(&Arc::<AuthState>::from_ref(state), &project.slug).await?;
         Ok(Self { caller, project })
     }
 }
@@ -165,6 +265,7 @@ where
         Ok(Self {
             caller: editor.caller,
             project: editor.project,
+            access: editor.access,
             environment: environment(parts, state).await?,
         })
     }

@@ -7,10 +7,11 @@ use axum::extract::{FromRef, FromRequestParts};
 use axum::http::request::Parts;
 use platform_protocol::deploy_token::Scope;
 use platform_protocol::names::Environment;
+use platform_protocol::people::Role;
 use uuid::Uuid;
 
 use crate::auth::AuthState;
-use crate::auth::caller::{ApiCaller, check_not_deleted};
+use crate::auth::caller::{Access, ApiCaller, check_not_deleted};
 use crate::auth::deploy_token_caller::{DeployTokenCaller, has_token};
 use crate::auth::project_caller::{
     EnvironmentEditor, EnvironmentReader, ProjectReader, environment, slug,
@@ -24,8 +25,8 @@ use crate::web::request_context::Context;
 /// An account, or a program with a deploy token.
 #[derive(Clone, Debug)]
 pub enum ScopedCaller {
-    /// An account.
-    Account(ApiCaller),
+    /// An account, and by what right it acts on the project.
+    Account(ApiCaller, Access),
     /// A program.
     Token(DeployTokenCaller),
 }
@@ -35,7 +36,7 @@ impl ScopedCaller {
     #[must_use]
     pub const fn player(&self) -> Uuid {
         match self {
-            Self::Account(caller) => caller.player,
+            Self::Account(caller, _) => caller.player,
             Self::Token(caller) => caller.token.created_by,
         }
     }
@@ -44,7 +45,7 @@ impl ScopedCaller {
     #[must_use]
     pub fn deploy_token(&self) -> Option<String> {
         match self {
-            Self::Account(_) => None,
+            Self::Account(..) => None,
             Self::Token(caller) => Some(caller.token.name.clone()),
         }
     }
@@ -53,7 +54,7 @@ impl ScopedCaller {
     #[must_use]
     pub const fn source(&self) -> &Source {
         match self {
-            Self::Account(caller) => &caller.source,
+            Self::Account(caller, _) => &caller.source,
             Self::Token(caller) => &caller.source,
         }
     }
@@ -62,16 +63,16 @@ impl ScopedCaller {
     #[must_use]
     pub const fn expires_at(&self) -> Millis {
         match self {
-            Self::Account(caller) => caller.expires_at,
+            Self::Account(caller, _) => caller.expires_at,
             Self::Token(caller) => caller.token.expires_at,
         }
     }
 
-    /// Returns the actor that the audit log records for the caller's act on this project.
+    /// Returns the actor that the audit log records for the caller's act on the project.
     #[must_use]
-    pub fn by(&self, project: &Project) -> By {
+    pub fn by(&self) -> By {
         match self {
-            Self::Account(caller) => caller.by(project),
+            Self::Account(caller, access) => caller.by(*access),
             Self::Token(caller) => caller.by(),
         }
     }
@@ -83,9 +84,10 @@ impl ScopedCaller {
     /// As at the beginning of the request.
     pub async fn may_still_read(&mut self, state: &AuthState, slug: &str) -> Result<(), ApiError> {
         match self {
-            Self::Account(caller) => {
+            Self::Account(caller, access) => {
                 caller.look_again(state).await?;
-                caller.project(state, slug).await.map(drop)
+                (_, *access) = caller.project(state, slug, Role::Viewer).await?;
+                Ok(())
             }
             Self::Token(caller) => caller.look_again(state).await,
         }
@@ -101,9 +103,11 @@ impl ScopedCaller {
         slug: &str,
     ) -> Result<(), ApiError> {
         match self {
-            Self::Account(caller) => {
+            Self::Account(caller, access) => {
                 caller.look_again(state).await?;
-                caller.project_to_change(state, slug).await.map(drop)
+                let found = caller.project_to_change(state, slug, Role::Developer);
+                (_, *access) = found.await?;
+                Ok(())
             }
             Self::Token(caller) => {
                 caller.look_again(state).await?;
@@ -190,7 +194,7 @@ where
         let Some(caller) = token(parts, state).await? else {
             let editor = EnvironmentEditor::from_request_parts(parts, state).await?;
             return Ok(Self {
-                caller: ScopedCaller::Account(editor.caller),
+                caller: ScopedCaller::Account(editor.caller, editor.access),
                 project: editor.project,
                 environment: editor.environment,
             });
@@ -216,11 +220,10 @@ where
 
     async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, ApiError> {
         let Some(caller) = log_token(parts, state).await? else {
-            let ProjectReader { caller, project } =
-                ProjectReader::from_request_parts(parts, state).await?;
+            let reader = ProjectReader::from_request_parts(parts, state).await?;
             return Ok(Self {
-                caller: ScopedCaller::Account(caller),
-                project,
+                caller: ScopedCaller::Account(reader.caller, reader.access),
+                project: reader.project,
             });
         };
         Ok(Self {

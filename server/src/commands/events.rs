@@ -53,7 +53,7 @@ fn kind(text: &str) -> Result<AuditKind, String> {
 }
 
 fn actor(text: &str) -> Result<ActorKind, String> {
-    ActorKind::from_name(text).ok_or_else(|| "self, operator or admin".to_owned())
+    ActorKind::from_name(text).ok_or_else(|| "self, operator, admin or member".to_owned())
 }
 
 impl EventsCommand {

@@ -318,8 +318,8 @@ pub(crate) fn circumstances(event: &AuditEvent) -> String {
     match event.actor {
         Actor::Own => {}
         Actor::Operator => text.push_str(", by the operator"),
-        Actor::Admin(admin) => {
-            let _ = write!(text, ", by {admin}");
+        Actor::Admin(actor) | Actor::Member(actor) => {
+            let _ = write!(text, ", by {actor}");
         }
     }
     if let Some(detail) = &event.detail {

@@ -25,7 +25,7 @@ use utoipa_axum::routes;
 
 use self::handlers::{
     backend, create_project, deploy_tokens, deployed_file, deployment, environment, frames,
-    isolation, list_projects, project, rollback, takedown, test_token,
+    invitations, isolation, list_projects, people, project, rollback, takedown, test_token,
 };
 pub use self::state::ProjectsState;
 use crate::auth::AuthState;
@@ -46,6 +46,13 @@ where
         .routes(routes!(test_token::handle))
         .routes(routes!(deploy_tokens::list, deploy_tokens::create))
         .routes(routes!(deploy_tokens::revoke))
+        .routes(routes!(people::list))
+        .routes(routes!(people::change_role, people::remove))
+        .routes(routes!(people::hand_on))
+        .routes(routes!(invitations::list, invitations::create))
+        .routes(routes!(invitations::withdraw))
+        .routes(routes!(invitations::read))
+        .routes(routes!(invitations::accept))
         .routes(routes!(environment::handle))
         .routes(routes!(rollback::handle))
         .routes(routes!(deployed_file::handle))

@@ -12,12 +12,12 @@ use crate::platform::shared_limits::{SharedLimiter, SharedLimits};
 use crate::web::api_error::ApiError;
 use crate::web::limiter::{Period, Rate, too_many_requests};
 
-/// Changes of one project's settings by its owner: more than people and their programs ever need.
+/// Changes of one project's settings by its people: more than they and their programs ever need.
 const OF_PROJECT: Rate = Rate::new(120, Period::Hour, 120);
-/// Roll-backs of one project by its owner. They are counted separately: a program that changes
-/// settings repeatedly must not prevent its owner from undoing a deploy.
+/// Roll-backs of one project by its people. They are counted separately: a program that changes
+/// settings repeatedly must not prevent anybody from undoing a deploy.
 const ROLLBACKS: Rate = Rate::new(120, Period::Hour, 120);
-/// Changes of the settings of all projects of one owner.
+/// Changes of the settings of all projects by one account.
 const OF_ACCOUNT: Rate = Rate::new(600, Period::Hour, 600);
 
 /// The limits.
@@ -39,11 +39,11 @@ impl SettingsLimits {
         }
     }
 
-    /// Counts a change of this project's settings by its owner.
+    /// Counts a change of this project's settings by this account.
     ///
     /// # Errors
     /// `too-many-requests`, with the time to wait.
-    pub async fn count(&self, slug: &str, owner: Uuid) -> Result<(), ApiError> {
+    pub async fn count(&self, slug: &str, account: Uuid) -> Result<(), ApiError> {
         let refused = |of_what: &str, most: u32, wait: Duration| {
             let what = format!("The settings of {of_what} were written {most} times");
             let advice = "; a program that writes them repeatedly should write them once";
@@ -54,12 +54,12 @@ impl SettingsLimits {
             .await
             .map_err(|wait| refused("this project", OF_PROJECT.burst.get(), wait))?;
         self.of_account
-            .count(&owner)
+            .count(&account)
             .await
             .map_err(|wait| refused("your projects", OF_ACCOUNT.burst.get(), wait))
     }
 
-    /// Counts a roll-back of this project by its owner.
+    /// Counts a roll-back of this project.
     ///
     /// # Errors
     /// `too-many-requests`, with the time to wait.
@@ -72,7 +72,7 @@ impl SettingsLimits {
         })
     }
 
-    /// Removes projects and owners that have been quiet for long enough.
+    /// Removes projects and accounts that have been quiet for long enough.
     pub fn sweep(&self) {
         self.of_project.sweep();
         self.of_account.sweep();

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use crate::auth::AuthState;
-use crate::auth::caller::ApiCaller;
+use crate::auth::caller::{Access, ApiCaller};
 use crate::domain::project::Project;
 use crate::games::GamesState;
 use crate::hosting::HostingState;
@@ -30,8 +30,8 @@ pub struct ProjectsState {
 }
 
 impl ProjectsState {
-    /// Counts a change of the project's settings by its owner. There is no limit for
-    /// administrators: their actions must not have to wait because of the owner's. Requests that
+    /// Counts a change of the project's settings by its people. There is no limit for
+    /// administrators: their actions must not have to wait because of others. Requests that
     /// are rejected for another reason are not counted.
     ///
     /// # Errors
@@ -40,8 +40,9 @@ impl ProjectsState {
         &self,
         caller: &ApiCaller,
         project: &Project,
+        access: Access,
     ) -> Result<(), ApiError> {
-        if project.owner == Some(caller.player) {
+        if access != Access::Admin {
             self.settings_limits
                 .count(&project.slug, caller.player)
                 .await?;
@@ -49,16 +50,12 @@ impl ProjectsState {
         Ok(())
     }
 
-    /// Counts a roll-back of the project by its owner, like [`Self::count_setting`].
+    /// Counts a roll-back of the project by its people, like [`Self::count_setting`].
     ///
     /// # Errors
     /// `too-many-requests`.
-    pub async fn count_rollback(
-        &self,
-        caller: &ApiCaller,
-        project: &Project,
-    ) -> Result<(), ApiError> {
-        if project.owner == Some(caller.player) {
+    pub async fn count_rollback(&self, project: &Project, access: Access) -> Result<(), ApiError> {
+        if access != Access::Admin {
             self.settings_limits.count_rollback(&project.slug).await?;
         }
         Ok(())

@@ -11,8 +11,9 @@ use crate::caller::{Caller, archive};
 use crate::support::{NOW, TestApp, read, send};
 
 /// The callers, in the order of the table's columns. Those from the suspended administrator on use
-/// an administrator's tokens, or tokens derived from one; the last use deploy tokens of the owner.
-const CALLERS: [&str; 17] = [
+/// an administrator's tokens, or tokens derived from one; then come deploy tokens of the owner, and at
+/// the end the project's members.
+const CALLERS: [&str; 19] = [
     "anonymous",
     "guest",
     "other player",
@@ -30,10 +31,12 @@ const CALLERS: [&str; 17] = [
     "deploy token for logs",
     "revoked deploy token",
     "deploy token of another project",
+    "viewer",
+    "developer",
 ];
 
 /// The result for each caller: success, or this problem.
-type Row = [Option<&'static str>; 17];
+type Row = [Option<&'static str>; 19];
 
 const NO_TOKEN: Option<&str> = Some("not-signed-in");
 const NO: Option<&str> = Some("not-allowed");
@@ -42,37 +45,55 @@ const SUSPENDED: Option<&str> = Some("account-suspended");
 const STEP_UP: Option<&str> = Some("step-up-required");
 
 /// Everybody may call it, with any token.
-const EVERYBODY: Row = [None; 17];
+const EVERYBODY: Row = [None; 19];
 /// Everybody with a console token.
 const ANYONE: Row = with_token([None, None, None, None]);
 /// Everybody with an account.
 const ACCOUNTS: Row = with_token([NO, None, None, None]);
 /// The project's owner and administrators.
 const OWNER: Row = guarded([NO, NO, None, None]);
-/// The same, and deploy tokens with the scope `deploy-dev`.
-const DEPLOY_DEV: Row = scoped(OWNER, 12, None);
-/// The same, and deploy tokens with the scope `deploy-prod`.
-const DEPLOY_PROD: Row = scoped(OWNER, 13, None);
-/// The same, and deploy tokens with the scope `logs`.
-const LOGS: Row = scoped(OWNER, 14, None);
+/// The same, and the project's developers.
+const WRITE: Row = scoped(OWNER, DEVELOPER, None);
+/// The same, and the project's viewers.
+const READ: Row = scoped(WRITE, VIEWER, None);
+/// Those who may change the project, and deploy tokens with the scope `deploy-dev`.
+const DEPLOY_DEV: Row = scoped(WRITE, 12, None);
+/// The same with deploy tokens with the scope `deploy-prod`.
+const DEPLOY_PROD: Row = scoped(WRITE, 13, None);
+/// Those who may read the project, and deploy tokens with the scope `logs`.
+const LOGS: Row = scoped(READ, 14, None);
 /// The project's owner alone, for as long as the result lasts.
 const OWNER_ALONE: Row = guarded([NO, NO, None, NO]);
 /// Administrators.
 const ADMIN: Row = guarded([NO, NO, NO, None]);
 /// The resource does not exist, for everybody who may ask.
 const NOTHING: Row = with_token([MISSING; 4]);
-/// The project has no such resource, which only those learn who may see the project.
+/// The project has no such resource, which only its owner and administrators learn.
 const NOT_THERE: Row = guarded([NO, NO, MISSING, MISSING]);
-/// The same, where deploy tokens with the scope `logs` may ask as well.
-const NO_LOG: Row = scoped(NOT_THERE, 14, MISSING);
+/// The project has no such resource, which its owner alone learns.
+const NOT_THE_OWNERS: Row = guarded([NO, NO, MISSING, NO]);
+/// The project has no such resource, where everybody may ask who may read its logs.
+const NO_LOG: Row = scoped(
+    scoped(scoped(NOT_THERE, 14, MISSING), VIEWER, MISSING),
+    DEVELOPER,
+    MISSING,
+);
+/// The resource does not exist, for everybody with an account.
+const NOTHING_FOR_ACCOUNTS: Row = with_token([NO, MISSING, MISSING, MISSING]);
 /// The player does not exist, which only administrators learn.
 const NOBODY: Row = guarded([NO, NO, NO, MISSING]);
 
-/// Sets the results for guest, other player, owner and administrator; everybody else is refused.
+/// The column of the project's viewer.
+const VIEWER: usize = 17;
+/// The column of the project's developer.
+const DEVELOPER: usize = 18;
+
+/// Sets the results for guest, other player, owner and administrator; members get that of the other
+/// player, and everybody else is refused.
 const fn with_token([guest, other, owner, admin]: [Option<&'static str>; 4]) -> Row {
     [
         NO_TOKEN, guest, other, owner, admin, SUSPENDED, NO_TOKEN, NO_TOKEN, NO_TOKEN, admin,
-        admin, NO_TOKEN, NO, NO, NO, NO_TOKEN, NO,
+        admin, NO_TOKEN, NO, NO, NO, NO_TOKEN, NO, other, other,
     ]
 }
 
@@ -125,18 +146,19 @@ fn of_projects(deployment: &str) -> Vec<Call> {
         (get.clone(), "/api/ranking", none(), EVERYBODY),
         (get.clone(), "/api/projects", none(), ANYONE),
         (post.clone(), "/api/projects", create, ACCOUNTS),
-        (get.clone(), project!(""), none(), OWNER),
+        (get.clone(), project!(""), none(), READ),
         (get.clone(), "/api/projects/none", none(), NOTHING),
-        (post.clone(), project!("/test-tokens"), test_user, OWNER),
+        (post.clone(), project!("/test-tokens"), test_user, WRITE),
         (get.clone(), project!("/logs"), none(), LOGS),
         (get.clone(), project!("/logs/stream"), none(), LOGS),
-        (get.clone(), project!("/players"), none(), OWNER),
-        (get.clone(), project!("/players/chart"), none(), OWNER),
+        (get.clone(), project!("/players"), none(), READ),
+        (get.clone(), project!("/players/chart"), none(), READ),
         (get.clone(), project!("/errors"), none(), LOGS),
         (get, project!("/tokens"), none(), OWNER),
         (post.clone(), project!("/tokens"), new_token, OWNER_ALONE),
         (Method::DELETE, NO_SUCH_TOKEN, none(), NOT_THERE),
     ];
+    calls.extend(of_people());
     calls.extend(of_environments(deployment));
     calls.extend([
         // An owner cannot undo what an administrator took down. The last caller in each row leaves
@@ -147,6 +169,34 @@ fn of_projects(deployment: &str) -> Vec<Call> {
         (post, project!("/restore"), none(), ADMIN),
     ]);
     calls
+}
+
+/// Returns every call about the people of a project.
+fn of_people() -> Vec<Call> {
+    const NOBODY_OF_IT: &str = project!("/people/{sub}");
+    const NO_INVITATION: &str = project!("/invitations/{invitation}");
+    let (get, put, post, delete) = (Method::GET, Method::PUT, Method::POST, Method::DELETE);
+    let none = || Body::Nothing;
+    let viewer = || json(json!({ "role": "viewer" }));
+    let heir = json(json!({ "sub": "00000000-0000-4000-8000-000000000000" }));
+    let secret = || json(json!({ "secret": "platform_in_none" }));
+    let invitations = project!("/invitations");
+    vec![
+        (get.clone(), project!("/people"), none(), READ),
+        (put.clone(), NOBODY_OF_IT, viewer(), NOT_THE_OWNERS),
+        (delete.clone(), NOBODY_OF_IT, none(), NOT_THERE),
+        (put, project!("/owner"), heir, NOT_THE_OWNERS),
+        (get, invitations, none(), OWNER),
+        (post.clone(), invitations, viewer(), OWNER_ALONE),
+        (delete, NO_INVITATION, none(), NOT_THERE),
+        (post.clone(), "/api/invitations/read", secret(), NOTHING),
+        (
+            post,
+            "/api/invitations/accept",
+            secret(),
+            NOTHING_FOR_ACCOUNTS,
+        ),
+    ]
 }
 
 /// Returns every call for one environment of a project.
@@ -166,7 +216,7 @@ fn of_environments(deployment: &str) -> Vec<Call> {
     let rollback = json(json!({ "deployment": deployment }));
     let none = || Body::Nothing;
     vec![
-        (get.clone(), environment!(""), none(), OWNER),
+        (get.clone(), environment!(""), none(), READ),
         (get.clone(), FILE, none(), LOGS),
         (get, NO_FILE, none(), NO_LOG),
         (
@@ -181,10 +231,10 @@ fn of_environments(deployment: &str) -> Vec<Call> {
             Body::Archive,
             DEPLOY_PROD,
         ),
-        (post, environment!("/rollback"), rollback, OWNER),
-        (put.clone(), environment!("/backend"), backend, OWNER),
-        (put.clone(), environment!("/isolation"), isolation, OWNER),
-        (put, environment!("/frames"), frames, OWNER),
+        (post, environment!("/rollback"), rollback, WRITE),
+        (put.clone(), environment!("/backend"), backend, WRITE),
+        (put.clone(), environment!("/isolation"), isolation, WRITE),
+        (put, environment!("/frames"), frames, WRITE),
     ]
 }
 
@@ -249,7 +299,10 @@ fn ended(caller: &Caller<'_>) -> String {
 
 /// Returns the expected response to a successful call.
 fn done(method: &Method, path: &str) -> (StatusCode, &'static str) {
-    let makes = (method == Method::POST && (path == "/api/projects" || path.ends_with("/tokens")))
+    let makes = (method == Method::POST
+        && (path == "/api/projects"
+            || path.ends_with("/tokens")
+            || path.ends_with("/invitations")))
         || path.ends_with("/deployment");
     let status = if makes {
         StatusCode::CREATED
@@ -342,6 +395,8 @@ async fn every_call_is_answered_by_who_makes_it() {
         deploy_token(&owner, "game", "logs").await.1,
         revoked,
         deploy_token(&owner, "other-game", "deploy-dev").await.1,
+        owner.invite("viewer").await.token,
+        owner.invite("developer").await.token,
     ];
     let mut calls = of_projects(deployed["id"].as_str().unwrap());
     calls.extend(of_administration(&owner));
@@ -355,6 +410,8 @@ async fn every_call_is_answered_by_who_makes_it() {
             .replace("{environment}", "dev")
             .replace("{deployment}", deployed["id"].as_str().unwrap())
             .replace("{token}", "00000000-0000-7000-8000-000000000000")
+            .replace("{sub}", "00000000-0000-4000-8000-000000000000")
+            .replace("{invitation}", "00000000-0000-7000-8000-000000000000")
             .replace("{player}", &target.sub.to_string());
         for ((caller, token), expected) in CALLERS.iter().zip(&tokens).zip(row) {
             let mut request = app.request(method.clone(), "", &path);

@@ -9,7 +9,7 @@ use platform_server::config::Config;
 use platform_server::domain::audit::{Actor, AuditEvent, AuditKind, AuditQuery};
 use platform_server::projects::deploy;
 use reqwest::Method;
-use serde_json::Value;
+use serde_json::{Value, json};
 use uuid::Uuid;
 
 use crate::caller::{Caller, archive};
@@ -122,6 +122,20 @@ impl<'a> Caller<'a> {
         let made = developer.create("game").await;
         assert_eq!(made.status, 201, "{made:?}");
         developer
+    }
+
+    /// Invites an account to this caller's project `game`, which joins it with this role.
+    pub(crate) async fn invite(&self, role: &str) -> Self {
+        let member = Self::account(self.app).await;
+        let body = json!({ "role": role });
+        let made = self.post("/api/projects/game/invitations", body).await;
+        assert_eq!(made.status, 201, "{made:?}");
+        let made: Value = made.json();
+        let (_, secret) = made["link"].as_str().unwrap().split_once('#').unwrap();
+        let body = json!({ "secret": secret });
+        let joined = member.post("/api/invitations/accept", body).await;
+        assert_eq!(joined.status, 200, "{joined:?}");
+        member
     }
 
     /// Creates a developer who has deployed the project `game`, and returns the response to the

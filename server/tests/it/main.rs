@@ -41,6 +41,7 @@ mod nodes;
 mod operations;
 mod operator;
 mod pages;
+mod people;
 mod players;
 #[cfg(feature = "cluster")]
 mod postgres;

@@ -14,6 +14,8 @@ pub enum Actor {
     Operator,
     /// An administrator.
     Admin(Uuid),
+    /// A member of the event's project, who is not its owner.
+    Member(Uuid),
 }
 
 /// The origin of an act.
@@ -151,6 +153,20 @@ pub enum AuditKind {
     DeployTokenCreated,
     /// A deploy token of a project (`subject`) was revoked; `detail` is its name.
     DeployTokenRevoked,
+    /// An invitation to a project (`subject`) was created; `detail` is the role that it gives.
+    InvitationCreated,
+    /// An invitation to a project (`subject`) was withdrawn; `detail` is the role that it gave.
+    InvitationWithdrawn,
+    /// Somebody (`other`) joined a project (`subject`) by an invitation; `detail` is the role.
+    MemberJoined,
+    /// A member (`other`) of a project (`subject`) got another role; `detail` is the role before
+    /// and the new one.
+    MemberRoleChanged,
+    /// A member (`other`) of a project (`subject`) left it or was removed; `detail` is the role.
+    MemberRemoved,
+    /// The owner (`player`) of a project (`subject`) handed it on to another player (`other`), and
+    /// is one of its developers now.
+    ProjectHandedOn,
     /// A project (`subject`) of a player was disabled.
     ProjectDisabled,
     /// A project (`subject`) of a player was enabled again.
@@ -165,7 +181,7 @@ pub enum AuditKind {
 
 impl AuditKind {
     /// Every kind.
-    pub const ALL: [Self; 36] = [
+    pub const ALL: [Self; 42] = [
         Self::Linked,
         Self::Merged,
         Self::SignedIn,
@@ -197,6 +213,12 @@ impl AuditKind {
         Self::ProjectAdministered,
         Self::DeployTokenCreated,
         Self::DeployTokenRevoked,
+        Self::InvitationCreated,
+        Self::InvitationWithdrawn,
+        Self::MemberJoined,
+        Self::MemberRoleChanged,
+        Self::MemberRemoved,
+        Self::ProjectHandedOn,
         Self::ProjectDisabled,
         Self::ProjectEnabled,
         Self::ProjectDeleted,
@@ -249,6 +271,12 @@ impl AuditKind {
             Self::ProjectAdministered => "project-administered",
             Self::DeployTokenCreated => "deploy-token-created",
             Self::DeployTokenRevoked => "deploy-token-revoked",
+            Self::InvitationCreated => "invitation-created",
+            Self::InvitationWithdrawn => "invitation-withdrawn",
+            Self::MemberJoined => "member-joined",
+            Self::MemberRoleChanged => "member-role-changed",
+            Self::MemberRemoved => "member-removed",
+            Self::ProjectHandedOn => "project-handed-on",
             Self::ProjectDisabled => "project-disabled",
             Self::ProjectEnabled => "project-enabled",
             Self::ProjectDeleted => "project-deleted",
@@ -321,11 +349,13 @@ pub enum ActorKind {
     Operator,
     /// [`Actor::Admin`] of any player
     Admin,
+    /// [`Actor::Member`] of any player
+    Member,
 }
 
 impl ActorKind {
     /// Every kind.
-    pub const ALL: [Self; 3] = [Self::Own, Self::Operator, Self::Admin];
+    pub const ALL: [Self; 4] = [Self::Own, Self::Operator, Self::Admin, Self::Member];
 
     /// The name in the API.
     #[must_use]
@@ -334,6 +364,7 @@ impl ActorKind {
             Self::Own => "self",
             Self::Operator => "operator",
             Self::Admin => "admin",
+            Self::Member => "member",
         }
     }
 
@@ -350,6 +381,7 @@ impl From<Actor> for ActorKind {
             Actor::Own => Self::Own,
             Actor::Operator => Self::Operator,
             Actor::Admin(_) => Self::Admin,
+            Actor::Member(_) => Self::Member,
         }
     }
 }
@@ -357,7 +389,7 @@ impl From<Actor> for ActorKind {
 /// A query for events.
 #[derive(Clone, Copy, Debug)]
 pub struct AuditQuery {
-    /// Only events that involve this player, also as an administrator.
+    /// Only events that involve this player, also as an administrator or a member.
     pub player: Option<Uuid>,
     /// Only those of this kind.
     pub kind: Option<AuditKind>,

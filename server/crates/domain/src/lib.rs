@@ -39,6 +39,7 @@ pub mod log;
 pub mod node;
 pub mod origin;
 pub mod page;
+pub mod people;
 pub mod player;
 pub mod presence;
 pub mod project;

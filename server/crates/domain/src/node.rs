@@ -43,6 +43,7 @@ impl Topic {
             AuditKind::Suspended | AuditKind::Unsuspended => player.map(Self::Suspension),
             AuditKind::ProjectCreated
             | AuditKind::ProjectTransferred
+            | AuditKind::ProjectHandedOn
             | AuditKind::Deployed
             | AuditKind::RolledBack
             | AuditKind::BackendChanged
@@ -52,7 +53,7 @@ impl Topic {
             | AuditKind::ProjectDeleted
             | AuditKind::ProjectRestored
             | AuditKind::ProjectRemoved => subject.map(|slug| Self::Project(slug.to_owned())),
-            // Sessions, names, devices, deploy tokens and administrators are read from the store whenever they
+            // Sessions, names, devices, deploy tokens, members and administrators are read from the store whenever they
             // are needed; the rest changes nothing.
             AuditKind::Linked
             | AuditKind::SignedIn
@@ -70,6 +71,11 @@ impl Topic {
             | AuditKind::TestTokenGiven
             | AuditKind::DeployTokenCreated
             | AuditKind::DeployTokenRevoked
+            | AuditKind::InvitationCreated
+            | AuditKind::InvitationWithdrawn
+            | AuditKind::MemberJoined
+            | AuditKind::MemberRoleChanged
+            | AuditKind::MemberRemoved
             | AuditKind::ProjectAdministered => None,
         }
     }

@@ -40,7 +40,7 @@ impl Authority {
 impl From<Actor> for Authority {
     fn from(actor: Actor) -> Self {
         match actor {
-            Actor::Own => Self::Owner,
+            Actor::Own | Actor::Member(_) => Self::Owner,
             Actor::Operator | Actor::Admin(_) => Self::Platform,
         }
     }

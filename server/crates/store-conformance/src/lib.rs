@@ -12,6 +12,7 @@
 //! and suspended players |
 //! | [`devices`], [`deploy_tokens`], [`keys`] | the command line's sign-in; pipelines' secrets; signing keys |
 //! | [`projects`], [`deployments`], [`environments`], [`test_players`] | games, their files, settings and test players |
+//! | [`people`] | who may do what with a project, and invitations |
 //! | [`stored_files`] | files that several nodes share, and their removal |
 //! | [`room`], [`takedown`] | the storage of deployments; games that are taken down |
 //! | [`counting`], [`logs`], [`log_quota`] | players over time; frontend log records |
@@ -41,6 +42,7 @@ pub mod log_quota;
 pub mod logs;
 pub mod merges;
 pub mod nodes;
+pub mod people;
 mod place;
 pub mod players;
 pub mod projects;
@@ -201,6 +203,21 @@ macro_rules! suite {
                 a_lease_has_one_holder_until_it_ends
                 of_many_who_want_a_lease_at_once_one_gets_it
             }
+            people {
+                an_invitation_is_accepted_once_within_its_week
+                an_invitation_gives_more_and_never_less
+                only_an_account_joins_and_only_while_there_is_room
+                open_invitations_are_few_and_the_owners
+                a_members_role_is_changed_by_the_owner_alone
+                a_removed_member_has_no_role_any_more
+                projects_are_listed_with_the_role_in_each
+                a_project_is_handed_on_to_one_of_its_developers
+                members_stay_with_a_transferred_project_and_go_with_a_removed_one
+                of_many_who_accept_an_invitation_at_once_one_joins
+                of_many_who_join_at_once_no_more_do_than_may
+                a_developer_who_leaves_while_the_project_is_handed_on_owns_it_or_left
+                a_project_is_handed_on_once_and_nobody_joins_by_the_former_owners_invitation
+            }
             players {
                 the_first_name_that_nobody_has_is_taken
                 names_are_unique_without_regard_to_case
@@ -309,6 +326,12 @@ macro_rules! concurrent_suite {
                 who_follows_changes_while_others_write_misses_none
                 a_lease_has_one_holder_until_it_ends
                 of_many_who_want_a_lease_at_once_one_gets_it
+            }
+            people {
+                of_many_who_accept_an_invitation_at_once_one_joins
+                of_many_who_join_at_once_no_more_do_than_may
+                a_developer_who_leaves_while_the_project_is_handed_on_owns_it_or_left
+                a_project_is_handed_on_once_and_nobody_joins_by_the_former_owners_invitation
             }
             players {
                 many_guests_at_once_get_names_of_their_own

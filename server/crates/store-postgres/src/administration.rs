@@ -13,12 +13,12 @@ use uuid::Uuid;
 
 use super::audit::{self, Entry};
 use super::database::Value;
-use super::deploy_tokens;
 use super::error::Error;
 use super::players;
 use super::rows::{count, get};
 use super::store::PostgresStore;
 use super::transaction::Transaction;
+use super::{deploy_tokens, people};
 
 #[async_trait]
 impl AdminStore for PostgresStore {
@@ -236,7 +236,7 @@ async fn transfer_project(
 ) -> Result<Transferred, Error> {
     let row = transaction
         .row(
-            "SELECT owner FROM projects WHERE slug = $1 AND removed_at IS NULL
+            "SELECT owner, id FROM projects WHERE slug = $1 AND removed_at IS NULL
              FOR NO KEY UPDATE",
             &[&slug],
         )
@@ -259,6 +259,7 @@ async fn transfer_project(
             &[&slug, &to, &now],
         )
         .await?;
+    people::new_owner(transaction, get(&row, 1)?, to).await?;
     deploy_tokens::revoke_all(transaction, slug, now).await?;
     let mut event = Entry::of(AuditKind::ProjectTransferred, now)
         .player(to)

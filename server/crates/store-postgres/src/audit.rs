@@ -29,10 +29,7 @@ impl AuditStore for PostgresStore {
         if let Some(kind) = &kind {
             values.push(kind);
         }
-        if let Some(actor) = actor
-            .as_ref()
-            .filter(|_| query.actor != Some(ActorKind::Own))
-        {
+        if let Some(actor) = actor.as_ref().filter(|_| has_name(query.actor)) {
             values.push(actor);
         }
         if let Some(player) = &query.player {
@@ -51,9 +48,9 @@ impl AuditStore for PostgresStore {
         let mut event = Entry::of(refused.kind, now).detail(&refused.detail).by(&by);
         event.player = refused.player;
         event.subject = refused.subject.as_deref();
-        let (actor, admin) = actor_columns(event.by.actor);
+        let (actor, admin, member) = actor_columns(event.by.actor);
         self.main
-            .write(INSERT, &event.values(&actor, &admin))
+            .write(INSERT, &event.values(&actor, &admin, &member))
             .await
             .map(drop)
     }
@@ -94,11 +91,11 @@ const OPERATOR: &str = "operator";
 const ADMIN: &str = "admin";
 
 const COLUMNS: &str =
-    "id, at, kind, player, other, subject, actor, admin, detail, network, request";
+    "id, at, kind, player, other, subject, actor, admin, detail, network, request, member";
 
 const INSERT: &str = "INSERT INTO audit_events
-         (at, kind, player, other, subject, actor, admin, detail, network, request)
-     VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)";
+         (at, kind, player, other, subject, actor, admin, detail, network, request, member)
+     VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)";
 
 /// An event to be written.
 pub(super) struct Entry<'a> {
@@ -163,7 +160,8 @@ impl<'a> Entry<'a> {
         &'v self,
         actor: &'v Option<&'static str>,
         admin: &'v Option<Uuid>,
-    ) -> [Value<'v>; 10] {
+        member: &'v Option<Uuid>,
+    ) -> [Value<'v>; 11] {
         [
             &self.at,
             &self.kind_name,
@@ -175,16 +173,18 @@ impl<'a> Entry<'a> {
             &self.detail,
             &self.network,
             &self.request,
+            member,
         ]
     }
 }
 
-/// Returns the values for the columns `actor` and `admin`.
-const fn actor_columns(actor: Actor) -> (Option<&'static str>, Option<Uuid>) {
+/// Returns the values for the columns `actor`, `admin` and `member`.
+const fn actor_columns(actor: Actor) -> (Option<&'static str>, Option<Uuid>, Option<Uuid>) {
     match actor {
-        Actor::Own => (None, None),
-        Actor::Operator => (Some(OPERATOR), None),
-        Actor::Admin(admin) => (Some(ADMIN), Some(admin)),
+        Actor::Own => (None, None, None),
+        Actor::Operator => (Some(OPERATOR), None, None),
+        Actor::Admin(admin) => (Some(ADMIN), Some(admin), None),
+        Actor::Member(member) => (None, None, Some(member)),
     }
 }
 
@@ -193,9 +193,9 @@ pub(super) async fn add(transaction: &Transaction, entry: &Entry<'_>) -> Result<
     if let Some(topic) = Topic::of(entry.kind, entry.player, entry.subject) {
         transaction.changes(topic);
     }
-    let (actor, admin) = actor_columns(entry.by.actor);
+    let (actor, admin, member) = actor_columns(entry.by.actor);
     transaction
-        .execute(INSERT, &entry.values(&actor, &admin))
+        .execute(INSERT, &entry.values(&actor, &admin, &member))
         .await
         .map(drop)
 }
@@ -242,14 +242,15 @@ pub(super) async fn add_given(
     now: Millis,
 ) -> Result<(), Error> {
     let owner = owner(transaction, slug).await?;
-    let (actor, admin) = actor_columns(by.actor);
+    let (actor, admin, member) = actor_columns(by.actor);
     // The kind is written in the SQL text, so that the index on these events is used.
     let known = transaction
         .row(
             "SELECT 1 FROM audit_events
              WHERE kind = 'test-token-given' AND subject = $1 AND detail = $2
                AND at > $3 AND at <= $4 AND player IS NOT DISTINCT FROM $5
-               AND actor IS NOT DISTINCT FROM $6 AND admin IS NOT DISTINCT FROM $7 LIMIT 1",
+               AND actor IS NOT DISTINCT FROM $6 AND admin IS NOT DISTINCT FROM $7
+               AND member IS NOT DISTINCT FROM $8 LIMIT 1",
             &[
                 &slug,
                 &detail,
@@ -258,6 +259,7 @@ pub(super) async fn add_given(
                 &owner,
                 &actor,
                 &admin,
+                &member,
             ],
         )
         .await?;
@@ -282,6 +284,11 @@ async fn follow(
     transaction.rows(sql, values).await
 }
 
+/// Whether the column `actor` has a name for this kind of actor.
+const fn has_name(actor: Option<ActorKind>) -> bool {
+    matches!(actor, Some(ActorKind::Operator | ActorKind::Admin))
+}
+
 /// Returns the query for events. Every filter that is set is a separate condition, so that an index
 /// can be used.
 fn list(query: &AuditQuery) -> String {
@@ -297,8 +304,9 @@ fn list(query: &AuditQuery) -> String {
         .map_or_else(String::new, |_| format!("AND kind = ${}", place()));
     let actor = match query.actor {
         None => String::new(),
-        Some(ActorKind::Own) => "AND actor IS NULL".to_owned(),
-        Some(_) => format!("AND actor = ${}", place()),
+        Some(ActorKind::Own) => "AND actor IS NULL AND member IS NULL".to_owned(),
+        Some(ActorKind::Member) => "AND member IS NOT NULL".to_owned(),
+        Some(ActorKind::Operator | ActorKind::Admin) => format!("AND actor = ${}", place()),
     };
     let part = |condition: &str| {
         format!(
@@ -310,8 +318,8 @@ fn list(query: &AuditQuery) -> String {
         return part("");
     }
     let player = place();
-    let parts =
-        ["player", "other", "admin"].map(|column| part(&format!("AND {column} = ${player}")));
+    let parts = ["player", "other", "admin", "member"]
+        .map(|column| part(&format!("AND {column} = ${player}")));
     format!("{} ORDER BY id {order} LIMIT $3", parts.join(" UNION "))
 }
 
@@ -323,10 +331,11 @@ fn event(row: &Row) -> Result<AuditEvent, Error> {
         row: id.to_string(),
     };
     let actor: Option<&str> = get(row, 6)?;
-    let actor = match (actor, get(row, 7)?) {
-        (None, None) => Actor::Own,
-        (Some(OPERATOR), None) => Actor::Operator,
-        (Some(ADMIN), Some(admin)) => Actor::Admin(admin),
+    let actor = match (actor, get(row, 7)?, get(row, 11)?) {
+        (None, None, None) => Actor::Own,
+        (None, None, Some(member)) => Actor::Member(member),
+        (Some(OPERATOR), None, None) => Actor::Operator,
+        (Some(ADMIN), Some(admin), None) => Actor::Admin(admin),
         _ => return Err(corrupt("actor").into()),
     };
     Ok(AuditEvent {

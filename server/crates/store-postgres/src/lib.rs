@@ -45,6 +45,7 @@ mod log_writes;
 mod logs;
 mod migrations;
 mod nodes;
+mod people;
 mod players;
 mod projects;
 mod room;

@@ -56,6 +56,7 @@ pub(super) const MAIN: Schema = Schema {
             "V6__deploy_tokens",
             include_str!("../migrations/0006_deploy_tokens.sql"),
         ),
+        ("V7__people", include_str!("../migrations/0007_people.sql")),
     ],
 };
 

@@ -65,7 +65,7 @@ impl ProjectStore for PostgresStore {
     }
 }
 
-fn project(row: &Row) -> Result<Project, Error> {
+pub(super) fn project(row: &Row) -> Result<Project, Error> {
     Ok(Project {
         slug: get(row, 0)?,
         owner: get(row, 1)?,

@@ -212,6 +212,8 @@ async fn remove_deleted(
         "DELETE FROM environment_settings WHERE project = $1",
         "DELETE FROM test_players WHERE project = $1",
         "DELETE FROM deploy_tokens WHERE project = $1",
+        "DELETE FROM members WHERE project = $1",
+        "DELETE FROM invitations WHERE project = $1",
         "DELETE FROM player_counts WHERE project = $1",
         "DELETE FROM distinct_players WHERE project = $1",
     ] {

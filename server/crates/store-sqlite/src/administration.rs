@@ -13,11 +13,12 @@ use rusqlite::{Connection, OptionalExtension as _, Row, params};
 use uuid::Uuid;
 
 use super::audit::{self, Entry};
-use super::deploy_tokens;
 use super::error::Error;
 use super::player_rows;
+use super::projects::project_id;
 use super::rows::{count, uuid};
 use super::store::SqliteStore;
+use super::{deploy_tokens, people};
 
 #[async_trait]
 impl AdminStore for SqliteStore {
@@ -255,6 +256,8 @@ fn transfer_project(
     connection
         .prepare_cached("UPDATE projects SET owner = ?2, forget_from = ?3 WHERE slug = ?1")?
         .execute(params![slug, to.as_bytes(), now])?;
+    let project = project_id(connection, slug)?;
+    people::new_owner(connection, project, to)?;
     deploy_tokens::revoke_all(connection, slug, now)?;
     let mut event = Entry::of(AuditKind::ProjectTransferred, now)
         .player(to)

@@ -42,6 +42,10 @@ const OPERATOR: &str = "operator";
 /// [`Actor::Admin`] as it is stored; the player is in another column.
 const ADMIN: &str = "admin";
 
+/// The columns that [`event`] reads.
+const COLUMNS: &str =
+    "id, at, kind, player, other, subject, actor, admin, detail, network, request, member";
+
 /// An event to be written.
 pub(super) struct Entry<'a> {
     kind: AuditKind,
@@ -92,24 +96,31 @@ impl<'a> Entry<'a> {
     }
 }
 
-/// The values for the columns `actor` and `admin`.
-fn actor_columns(actor: &Actor) -> (Option<&'static str>, Option<&[u8; 16]>) {
+/// The values for the columns `actor`, `admin` and `member`.
+type ActorColumns<'a> = (
+    Option<&'static str>,
+    Option<&'a [u8; 16]>,
+    Option<&'a [u8; 16]>,
+);
+
+fn actor_columns(actor: &Actor) -> ActorColumns<'_> {
     match actor {
-        Actor::Own => (None, None),
-        Actor::Operator => (Some(OPERATOR), None),
-        Actor::Admin(admin) => (Some(ADMIN), Some(admin.as_bytes())),
+        Actor::Own => (None, None, None),
+        Actor::Operator => (Some(OPERATOR), None, None),
+        Actor::Admin(admin) => (Some(ADMIN), Some(admin.as_bytes()), None),
+        Actor::Member(member) => (None, None, Some(member.as_bytes())),
     }
 }
 
 /// Writes an event, in the transaction of the act itself, and raises the version of what it changes.
 pub(super) fn add(connection: &Connection, entry: &Entry<'_>) -> Result<(), Error> {
-    let (actor, admin) = actor_columns(&entry.by.actor);
+    let (actor, admin, member) = actor_columns(&entry.by.actor);
     let source = entry.by.source.as_ref();
     connection
         .prepare_cached(
             "INSERT INTO audit_events
-                 (at, kind, player, other, subject, actor, admin, detail, network, request)
-             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10)",
+                 (at, kind, player, other, subject, actor, admin, detail, network, request, member)
+             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11)",
         )?
         .execute(params![
             entry.at,
@@ -121,7 +132,8 @@ pub(super) fn add(connection: &Connection, entry: &Entry<'_>) -> Result<(), Erro
             admin,
             entry.detail,
             source.map(|source| source.network.as_str()),
-            source.map(|source| source.request.as_str())
+            source.map(|source| source.request.as_str()),
+            member
         ])?;
     match Topic::of(entry.kind, entry.player, entry.subject) {
         Some(topic) => nodes::raise(connection, &topic),
@@ -130,7 +142,7 @@ pub(super) fn add(connection: &Connection, entry: &Entry<'_>) -> Result<(), Erro
 }
 
 /// Returns the owner of a project; `None` if it has none, or does not exist.
-fn owner(connection: &Connection, slug: &str) -> Result<Option<Uuid>, Error> {
+pub(super) fn owner(connection: &Connection, slug: &str) -> Result<Option<Uuid>, Error> {
     let owner: Option<Option<Vec<u8>>> = connection
         .prepare_cached("SELECT owner FROM projects WHERE slug = ?1 AND removed_at IS NULL")?
         .query_row([slug], |row| row.get(0))
@@ -174,13 +186,14 @@ pub(super) fn add_given(
     now: Millis,
 ) -> Result<(), Error> {
     let owner = owner(connection, slug)?;
-    let (actor, admin) = actor_columns(&by.actor);
+    let (actor, admin, member) = actor_columns(&by.actor);
     // The kind is written in the SQL text, so that the index on these events is used.
     let known = connection
         .prepare_cached(
             "SELECT 1 FROM audit_events
              WHERE kind = 'test-token-given' AND subject = ?1 AND detail = ?2
-               AND at > ?3 AND at <= ?4 AND player IS ?5 AND actor IS ?6 AND admin IS ?7",
+               AND at > ?3 AND at <= ?4 AND player IS ?5 AND actor IS ?6 AND admin IS ?7
+               AND member IS ?8",
         )?
         .exists(params![
             slug,
@@ -189,7 +202,8 @@ pub(super) fn add_given(
             now,
             owner.as_ref().map(Uuid::as_bytes),
             actor,
-            admin
+            admin,
+            member
         ])?;
     if known {
         return Ok(());
@@ -248,6 +262,14 @@ pub(super) fn list_audit_events(
     let order = query.after.map_or("DESC", |_| "ASC");
     let kind = query.kind.map(AuditKind::as_str);
     let actor = query.actor.map(ActorKind::as_str);
+    // Every filter that is set is a separate condition, so that an index can be used.
+    let actor_is = match query.actor {
+        None => "?4 IS NULL",
+        Some(ActorKind::Own) => "actor IS NULL AND member IS NULL AND ?4 IS NOT NULL",
+        Some(ActorKind::Member) => "member IS NOT NULL AND ?4 IS NOT NULL",
+        Some(ActorKind::Operator | ActorKind::Admin) => "actor = ?4",
+    };
+    let kind_is = kind.map_or("?3 IS NULL", |_| "kind = ?3");
     let limit = i64::try_from(query.limit).unwrap_or(i64::MAX);
     let mut events = Vec::new();
     let mut collect = |mut rows: rusqlite::Rows<'_>| -> Result<(), Error> {
@@ -259,29 +281,20 @@ pub(super) fn list_audit_events(
     match query.player {
         Some(player) => {
             let mut statement = connection.prepare_cached(&format!(
-                "SELECT id, at, kind, player, other, subject, actor, admin, detail, network, request
-                 FROM audit_events
-                 WHERE id IN (SELECT id FROM audit_events WHERE player = ?1
-                              UNION SELECT id FROM audit_events WHERE other = ?1
-                              UNION SELECT id FROM audit_events WHERE admin = ?1)
-                   AND id < ?2 AND id > ?6
-                   AND (?4 IS NULL OR kind = ?4) AND (?5 IS NULL OR ifnull(actor, 'self') = ?5)
-                 ORDER BY id {order} LIMIT ?3",
+                "SELECT {COLUMNS} FROM audit_events
+                 WHERE id IN (SELECT id FROM audit_events WHERE player = ?6
+                              UNION SELECT id FROM audit_events WHERE other = ?6
+                              UNION SELECT id FROM audit_events WHERE admin = ?6
+                              UNION SELECT id FROM audit_events WHERE member = ?6)
+                   AND id < ?1 AND id > ?5 AND {kind_is} AND {actor_is}
+                 ORDER BY id {order} LIMIT ?2",
             ))?;
             let player = player.as_bytes();
-            collect(statement.query(params![player, before, limit, kind, actor, after])?)?;
+            collect(statement.query(params![before, limit, kind, actor, after, player])?)?;
         }
         None => {
-            // Every filter that is set is a separate condition, so that an index can be used.
-            let kind_is = kind.map_or("?3 IS NULL", |_| "kind = ?3");
-            let actor_is = match query.actor {
-                None => "?4 IS NULL",
-                Some(ActorKind::Own) => "actor IS NULL AND ?4 IS NOT NULL",
-                Some(_) => "actor = ?4",
-            };
             let mut statement = connection.prepare_cached(&format!(
-                "SELECT id, at, kind, player, other, subject, actor, admin, detail, network, request
-                 FROM audit_events
+                "SELECT {COLUMNS} FROM audit_events
                  WHERE id < ?1 AND id > ?5 AND {kind_is} AND {actor_is}
                  ORDER BY id {order} LIMIT ?2",
             ))?;
@@ -301,10 +314,11 @@ fn event(row: &Row<'_>) -> Result<AuditEvent, Error> {
     };
     let kind: String = row.get(2)?;
     let actor: Option<String> = row.get(6)?;
-    let actor = match (actor.as_deref(), player(7, "admin")?) {
-        (None, None) => Actor::Own,
-        (Some(OPERATOR), None) => Actor::Operator,
-        (Some(ADMIN), Some(admin)) => Actor::Admin(admin),
+    let actor = match (actor.as_deref(), player(7, "admin")?, player(11, "member")?) {
+        (None, None, None) => Actor::Own,
+        (None, None, Some(member)) => Actor::Member(member),
+        (Some(OPERATOR), None, None) => Actor::Operator,
+        (Some(ADMIN), Some(admin), None) => Actor::Admin(admin),
         _ => {
             return Err(StoreError::Corrupt {
                 table: "audit_events",

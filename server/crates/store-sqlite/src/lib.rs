@@ -37,6 +37,7 @@ mod log_search;
 mod logs;
 mod migrations;
 mod nodes;
+mod people;
 mod player_rows;
 mod players;
 mod projects;

@@ -105,6 +105,7 @@ pub(super) const MAIN: Schema = Schema(&[
         "V24__deploy_tokens",
         include_str!("../migrations/0024_deploy_tokens.sql"),
     ),
+    ("V25__people", include_str!("../migrations/0025_people.sql")),
 ]);
 
 /// Frontend log records.

@@ -105,7 +105,7 @@ fn find_project(connection: &Connection, slug: &str) -> Result<Option<Project>, 
     rows.next()?.map(project).transpose()
 }
 
-fn project(row: &Row<'_>) -> Result<Project, Error> {
+pub(super) fn project(row: &Row<'_>) -> Result<Project, Error> {
     let slug: String = row.get(0)?;
     let owner: Option<Vec<u8>> = row.get(1)?;
     let owner = owner

@@ -28,7 +28,8 @@ pub trait AdminStore: Send + Sync {
     /// Returns the administrators. The one who was added first comes first.
     async fn list_admins(&self) -> Result<Vec<Admin>, StoreError>;
 
-    /// Transfers a project to an account.
+    /// Transfers a project to an account. Its members stay, without the new owner; its deploy tokens
+    /// and open invitations end.
     async fn transfer_project(
         &self,
         slug: &str,

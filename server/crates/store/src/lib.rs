@@ -16,6 +16,7 @@ mod keys;
 mod left_guests;
 mod logs;
 mod nodes;
+mod people;
 mod players;
 mod projects;
 mod room;
@@ -42,6 +43,7 @@ pub use self::keys::KeyStore;
 pub use self::left_guests::LeftGuestStore;
 pub use self::logs::LogStore;
 pub use self::nodes::NodeStore;
+pub use self::people::PeopleStore;
 pub use self::players::{GuestCap, NewGuest, PlayerStore};
 pub use self::projects::ProjectStore;
 pub use self::room::RoomStore;
@@ -198,6 +200,7 @@ pub trait Store:
     + LeftGuestStore
     + LogStore
     + NodeStore
+    + PeopleStore
     + PlayerStore
     + ProjectStore
     + RoomStore

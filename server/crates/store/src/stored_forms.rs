@@ -2,9 +2,11 @@
 
 use std::fmt::Display;
 
+use platform_domain::audit::AuditKind;
 use platform_domain::project::{Frames, Inspection};
 use platform_protocol::deploy_token::Scope;
 use platform_protocol::names::Environment;
+use platform_protocol::people::Role;
 use serde_json::{Value, json};
 
 use super::StoreError;
@@ -116,4 +118,30 @@ pub fn read_scopes(kept: &str, row: &dyn Display) -> Result<Vec<Scope>, StoreErr
         column: "scopes",
         row: row.to_string(),
     })
+}
+
+/// Reads the role in a row of `table`.
+///
+/// # Errors
+/// [`StoreError::Corrupt`]
+pub fn read_role(name: &str, table: &'static str) -> Result<Role, StoreError> {
+    Role::from_name(name).ok_or_else(|| StoreError::Corrupt {
+        table,
+        column: "role",
+        row: name.to_owned(),
+    })
+}
+
+/// Returns kind and detail of the event for a member whose role was `before` and is `after`; `None`
+/// if nothing changed.
+#[must_use]
+pub fn member_event(before: Option<Role>, after: Option<Role>) -> Option<(AuditKind, String)> {
+    match (before.map(Role::as_str), after.map(Role::as_str)) {
+        (None, Some(role)) => Some((AuditKind::MemberJoined, role.to_owned())),
+        (Some(role), None) => Some((AuditKind::MemberRemoved, role.to_owned())),
+        (Some(before), Some(after)) if before != after => {
+            Some((AuditKind::MemberRoleChanged, format!("{before} to {after}")))
+        }
+        _ => None,
+    }
 }

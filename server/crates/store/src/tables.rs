@@ -183,6 +183,7 @@ pub const PARTS: &[Part] = &[
             ("detail", Text),
             ("network", Text),
             ("request", Text),
+            ("member", Uuid),
         ],
     )
     .numbered("id"),
@@ -268,6 +269,28 @@ pub const PARTS: &[Part] = &[
             ("expires_at", Integer),
             ("used_at", Integer),
             ("revoked_at", Integer),
+        ],
+    ),
+    Part::main(
+        "members",
+        &["project", "player"],
+        &[
+            ("project", Integer),
+            ("player", Uuid),
+            ("role", Text),
+            ("since", Integer),
+        ],
+    ),
+    Part::main(
+        "invitations",
+        &["id"],
+        &[
+            ("id", Uuid),
+            ("project", Integer),
+            ("role", Text),
+            ("hash", Bytes),
+            ("created_at", Integer),
+            ("expires_at", Integer),
         ],
     ),
     Part::main(

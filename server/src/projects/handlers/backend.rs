@@ -79,7 +79,9 @@ pub async fn handle(
         .settings(state.hosting.backends.reach())
         .map_err(invalid)?;
     let by = editor.by();
-    state.count_setting(&editor.caller, &editor.project).await?;
+    state
+        .count_setting(&editor.caller, &editor.project, editor.access)
+        .await?;
     let changed = state
         .platform
         .store

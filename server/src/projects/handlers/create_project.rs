@@ -5,13 +5,14 @@ use std::sync::Arc;
 use axum::extract::State;
 use axum::http::{HeaderName, StatusCode, header};
 use platform_protocol::names::check_slug;
+use platform_protocol::people::Role;
 use platform_protocol::problem::ProblemCode;
 use serde::Deserialize;
 use utoipa::ToSchema;
 use uuid::Uuid;
 
 use super::views::ProjectView;
-use crate::auth::caller::AccountCaller;
+use crate::auth::caller::{Access, AccountCaller};
 use crate::domain::project::Project;
 use crate::projects::ProjectsState;
 use crate::store::StoreError;
@@ -67,7 +68,7 @@ pub async fn handle(
         _ if caller.administers() => u32::MAX,
         most => most,
     };
-    let by = caller.by(&project);
+    let by = caller.by(Access::Role(Role::Owner));
     let added = state
         .platform
         .store
@@ -88,7 +89,7 @@ pub async fn handle(
     }
     state.hosting.refresh(&project.slug).await?;
     let location = [(header::LOCATION, format!("/api/projects/{}", project.slug))];
-    let view = ProjectView::of(&state, project).await?;
+    let view = ProjectView::of(&state, project, Some(Role::Owner)).await?;
     Ok((StatusCode::CREATED, location, ApiJson(view)))
 }
 

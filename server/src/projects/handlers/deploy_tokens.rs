@@ -8,12 +8,14 @@ use axum::extract::rejection::PathRejection;
 use axum::extract::{Path, State};
 use axum::http::StatusCode;
 use platform_protocol::deploy_token::{DEFAULT_DAYS, MAX_DAYS, NAME_CHARS, PER_PROJECT, Scope};
+use platform_protocol::people::Role;
 use platform_protocol::problem::ProblemCode;
 use serde::{Deserialize, Serialize};
 use utoipa::{IntoParams, ToSchema};
 use uuid::Uuid;
 
-use crate::auth::project_caller::{ProjectEditor, ProjectPath, ProjectReader};
+use crate::auth::caller::Access;
+use crate::auth::project_caller::{ProjectManager, ProjectOwner, ProjectPath};
 use crate::clock::Millis;
 use crate::domain::date::rfc3339;
 use crate::domain::deploy_token::{
@@ -141,10 +143,10 @@ impl DeployTokenView {
 )]
 pub async fn list(
     State(state): State<Arc<ProjectsState>>,
-    reader: ProjectReader,
+    manager: ProjectManager,
 ) -> Result<ApiJson<DeployTokensView>, ApiError> {
     let now = state.platform.clock.now();
-    let slug = &reader.project.slug;
+    let slug = &manager.project.slug;
     let tokens = state.platform.store.list_deploy_tokens(slug).await?;
     Ok(ApiJson(DeployTokensView {
         tokens: tokens
@@ -173,26 +175,24 @@ pub async fn list(
 )]
 pub async fn create(
     State(state): State<Arc<ProjectsState>>,
-    editor: ProjectEditor,
+    owner: ProjectOwner,
     ApiJson(wanted): ApiJson<WantedToken>,
 ) -> Result<(StatusCode, ApiJson<CreatedView>), ApiError> {
-    let owner = editor.caller.player;
-    if editor.project.owner != Some(owner) {
-        return Err(ApiError::new(ProblemCode::NotAllowed)
-            .with_detail("Only the owner of a project can create deploy tokens for it."));
-    }
-    state.count_setting(&editor.caller, &editor.project).await?;
+    let access = Access::Role(Role::Owner);
+    state
+        .count_setting(&owner.caller, &owner.project, access)
+        .await?;
     let platform = &state.platform;
     let now = platform.clock.now();
     let secret = DeploySecret::generate(platform.entropy.uuid_v7(now), &*platform.entropy);
-    let token = wanted.token(secret.id(), owner, now)?;
+    let token = wanted.token(secret.id(), owner.caller.player, now)?;
     let new = NewDeployToken {
         token: token.clone(),
         hash: secret.hash(),
         most: PER_PROJECT,
     };
-    let slug = &editor.project.slug;
-    let added = platform.store.add_deploy_token(slug, new, editor.by());
+    let slug = &owner.project.slug;
+    let added = platform.store.add_deploy_token(slug, new, owner.by());
     match added.await? {
         AddedDeployToken::Done => {}
         AddedDeployToken::NameTaken => {
@@ -228,7 +228,7 @@ pub async fn create(
 )]
 pub async fn revoke(
     State(state): State<Arc<ProjectsState>>,
-    reader: ProjectReader,
+    manager: ProjectManager,
     token: Result<Path<TokenPath>, PathRejection>,
 ) -> Result<ApiJson<DeployTokenView>, ApiError> {
     let missing = || {
@@ -237,9 +237,9 @@ pub async fn revoke(
     };
     let Path(TokenPath { token }) = token.map_err(|_| missing())?;
     let now = state.platform.clock.now();
-    let slug = &reader.project.slug;
+    let slug = &manager.project.slug;
     let store = &state.platform.store;
-    let revoked = store.revoke_deploy_token(slug, token, reader.by(), now);
+    let revoked = store.revoke_deploy_token(slug, token, manager.by(), now);
     let revoked = revoked.await?.ok_or_else(missing)?;
     Ok(ApiJson(DeployTokenView::of(revoked, now)))
 }

@@ -112,7 +112,7 @@ pub async fn handle(
         refuse_other_forms(&headers)?;
         let ApiQuery(DeployQuery { message, revision }) = query?;
         let target = Target {
-            by: caller.by(&project),
+            by: caller.by(),
             slug: project.slug,
             environment,
             made: Made {
@@ -128,7 +128,7 @@ pub async fn handle(
         let upload = state.deployments.admit(caller.player(), length).await?;
         Ok((caller, target, upload))
     };
-    let (mut caller, target, upload) = match taken.await {
+    let (mut caller, mut target, upload) = match taken.await {
         Ok(taken) => taken,
         Err(refusal) => {
             // A client that waits for `100 Continue` has not sent anything (RFC 9110 §10.1.1).
@@ -148,6 +148,7 @@ pub async fn handle(
     // An upload takes time, and its sender may have been signed out meanwhile.
     let may = caller.may_still_change(&state.auth, &target.slug);
     may.await?;
+    target.by = caller.by();
     let published = state.deployments.deploy(upload, target).await?;
     let view = DeployedView::of(&state, published);
     Ok((StatusCode::CREATED, ApiJson(view)))

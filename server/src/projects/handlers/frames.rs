@@ -85,7 +85,9 @@ pub async fn handle(
     let (slug, environment) = (&editor.project.slug, editor.environment);
     let frames = wanted.ancestors.frames().map_err(invalid)?;
     let by = editor.by();
-    state.count_setting(&editor.caller, &editor.project).await?;
+    state
+        .count_setting(&editor.caller, &editor.project, editor.access)
+        .await?;
     let changed = state
         .platform
         .store

@@ -41,7 +41,9 @@ pub async fn handle(
 ) -> Result<ApiJson<EnvironmentView>, ApiError> {
     let (slug, environment) = (&editor.project.slug, editor.environment);
     let (isolated, by) = (wanted.cross_origin_isolated, editor.by());
-    state.count_setting(&editor.caller, &editor.project).await?;
+    state
+        .count_setting(&editor.caller, &editor.project, editor.access)
+        .await?;
     let changed = state
         .platform
         .store

@@ -1,4 +1,4 @@
-//! `GET /api/projects`: the caller's projects.
+//! `GET /api/projects`: the projects in which the caller has a role.
 
 use std::sync::Arc;
 
@@ -22,7 +22,7 @@ pub struct ProjectsView {
     pub is_admin: bool,
 }
 
-/// Lists the projects that the caller owns.
+/// Lists the projects in which the caller has a role.
 ///
 /// # Errors
 /// The caller's.
@@ -37,8 +37,13 @@ pub async fn handle(
     caller: ApiCaller,
 ) -> Result<ApiJson<ProjectsView>, ApiError> {
     let mut projects = Vec::new();
-    for project in state.platform.store.list_projects_of(caller.player).await? {
-        projects.push(ProjectView::of(&state, project).await?);
+    for (project, role) in state
+        .platform
+        .store
+        .list_projects_for(caller.player)
+        .await?
+    {
+        projects.push(ProjectView::of(&state, project, Some(role)).await?);
     }
     Ok(ApiJson(ProjectsView {
         projects,

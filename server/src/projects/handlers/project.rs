@@ -25,6 +25,6 @@ pub async fn handle(
     State(state): State<Arc<ProjectsState>>,
     reader: ProjectReader,
 ) -> Result<ApiJson<ProjectView>, ApiError> {
-    let view = ProjectView::of(&state, reader.project).await?;
+    let view = ProjectView::of(&state, reader.project, reader.access.role()).await?;
     Ok(ApiJson(view))
 }

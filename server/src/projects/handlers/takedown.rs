@@ -10,7 +10,7 @@ use serde::Deserialize;
 use utoipa::ToSchema;
 
 use super::views::ProjectView;
-use crate::auth::project_caller::{ProjectPath, ProjectReader};
+use crate::auth::project_caller::{ProjectManager, ProjectPath};
 use crate::domain::player::{REASON_CHARS, parse_reason};
 use crate::domain::takedown::{Change, Changed};
 use crate::projects::ProjectsState;
@@ -42,7 +42,7 @@ pub struct Disabling {
 )]
 pub async fn disable(
     State(state): State<Arc<ProjectsState>>,
-    reader: ProjectReader,
+    manager: ProjectManager,
     ApiJson(wanted): ApiJson<Disabling>,
 ) -> Result<ApiJson<ProjectView>, ApiError> {
     let reason = wanted.reason.as_deref().map(|reason| {
@@ -54,7 +54,7 @@ pub async fn disable(
         })
     });
     let reason = reason.transpose()?.map(str::to_owned);
-    change(&state, reader, Change::Disable { reason }).await
+    change(&state, manager, Change::Disable { reason }).await
 }
 
 /// Puts a disabled game online again.
@@ -70,9 +70,9 @@ pub async fn disable(
 )]
 pub async fn enable(
     State(state): State<Arc<ProjectsState>>,
-    reader: ProjectReader,
+    manager: ProjectManager,
 ) -> Result<ApiJson<ProjectView>, ApiError> {
-    change(&state, reader, Change::Enable).await
+    change(&state, manager, Change::Enable).await
 }
 
 /// Deletes a project. Its game is offline from now on. For seven days the project can be restored,
@@ -89,9 +89,9 @@ pub async fn enable(
 )]
 pub async fn delete(
     State(state): State<Arc<ProjectsState>>,
-    reader: ProjectReader,
+    manager: ProjectManager,
 ) -> Result<ApiJson<ProjectView>, ApiError> {
-    change(&state, reader, Change::Delete).await
+    change(&state, manager, Change::Delete).await
 }
 
 /// Restores a deleted project.
@@ -108,21 +108,24 @@ pub async fn delete(
 )]
 pub async fn restore(
     State(state): State<Arc<ProjectsState>>,
-    reader: ProjectReader,
+    manager: ProjectManager,
 ) -> Result<ApiJson<ProjectView>, ApiError> {
-    change(&state, reader, Change::Restore).await
+    change(&state, manager, Change::Restore).await
 }
 
 async fn change(
     state: &ProjectsState,
-    ProjectReader { caller, project }: ProjectReader,
+    manager: ProjectManager,
     change: Change,
 ) -> Result<ApiJson<ProjectView>, ApiError> {
     // Taking a game down is never rate limited: it may be the response to an attack.
     if matches!(change, Change::Enable | Change::Restore) {
-        state.count_setting(&caller, &project).await?;
+        let caller = &manager.caller;
+        state
+            .count_setting(caller, &manager.project, manager.access)
+            .await?;
     }
-    let by = caller.by(&project);
+    let (by, project) = (manager.by(), manager.project);
     let now = state.platform.clock.now();
     let changed = state
         .platform
@@ -143,6 +146,6 @@ async fn change(
             ));
         }
     }
-    let view = ProjectView::of(state, project).await?;
+    let view = ProjectView::of(state, project, manager.access.role()).await?;
     Ok(ApiJson(view))
 }

@@ -4,11 +4,13 @@ use std::collections::BTreeMap;
 
 use platform_protocol::names::Environment;
 use platform_protocol::paths;
+use platform_protocol::people::Role;
 use serde::Serialize;
 use utoipa::ToSchema;
 use uuid::Uuid;
 
 use super::frames::Ancestors;
+use super::people::RoleName;
 use crate::domain::date::rfc3339;
 use crate::domain::project::{
     BackendSettings, Deployment, DeploymentSummary, DeploymentWarning, EnvironmentRecord, Frames,
@@ -31,6 +33,10 @@ pub struct ProjectView {
     /// The owner's username; null if there is no owner.
     #[schema(required)]
     pub owner_username: Option<String>,
+    /// The caller's role in it: `owner`, `developer` or `viewer`; null for an administrator without
+    /// a role.
+    #[schema(required, value_type = Option<RoleName>)]
+    pub role: Option<Role>,
     /// When it was created (RFC 3339).
     #[schema(format = DateTime)]
     pub created_at: String,
@@ -286,11 +292,15 @@ pub struct VariablesView {
 }
 
 impl ProjectView {
-    /// Creates the view of a project.
+    /// Creates the view of a project for a caller with this role in it.
     ///
     /// # Errors
     /// Errors of the store.
-    pub async fn of(state: &ProjectsState, project: Project) -> Result<Self, ApiError> {
+    pub async fn of(
+        state: &ProjectsState,
+        project: Project,
+        role: Option<Role>,
+    ) -> Result<Self, ApiError> {
         let environments = EnvironmentsView {
             dev: EnvironmentView::of(state, &project.slug, Environment::Dev).await?,
             prod: EnvironmentView::of(state, &project.slug, Environment::Prod).await?,
@@ -316,6 +326,7 @@ impl ProjectView {
             slug: project.slug,
             owner: project.owner.map(|owner| owner.to_string()),
             owner_username,
+            role,
             created_at: rfc3339(project.created_at),
             environments,
         })

@@ -1,0 +1,197 @@
+//! The people of a project, and the invitations by which they join it.
+//!
+//! A project has one owner, whom its row names. Everybody else is a member, with a role below the
+//! owner's. An invitation is a secret that makes whoever has it a member, once.
+
+use std::fmt;
+
+use base64::Engine as _;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use platform_protocol::people::{INVITATION_DAYS, INVITATION_PREFIX, Role};
+use uuid::Uuid;
+
+use crate::clock::Millis;
+use crate::device::TokenHash;
+use crate::entropy::Entropy;
+use crate::project::Project;
+
+/// How long an invitation is valid.
+pub const INVITATION_MILLIS: Millis = INVITATION_DAYS as Millis * 24 * 60 * 60 * 1_000;
+/// Bytes of an invitation's secret.
+const SECRET: usize = 32;
+
+/// The secret of an invitation: 256 random bits. The store has its [`TokenHash`].
+#[derive(Clone, PartialEq, Eq)]
+pub struct InvitationSecret(String);
+
+impl InvitationSecret {
+    /// A new secret.
+    #[must_use]
+    pub fn generate(entropy: &dyn Entropy) -> Self {
+        let bytes: [u8; SECRET] = entropy.bytes();
+        let body = URL_SAFE_NO_PAD.encode(bytes);
+        Self(format!("{INVITATION_PREFIX}{body}"))
+    }
+
+    /// Reads a secret that a client sent. Returns `None` for every text that was never issued as it
+    /// is.
+    #[must_use]
+    pub fn parse(text: &str) -> Option<Self> {
+        let body = text.strip_prefix(INVITATION_PREFIX)?;
+        let bytes = URL_SAFE_NO_PAD.decode(body).ok()?;
+        (bytes.len() == SECRET).then(|| Self(text.to_owned()))
+    }
+
+    /// The text, only for whoever created the invitation.
+    #[must_use]
+    pub fn expose(&self) -> &str {
+        &self.0
+    }
+
+    /// The hash that the store keeps.
+    #[must_use]
+    pub fn hash(&self) -> TokenHash {
+        TokenHash::of(&self.0)
+    }
+}
+
+impl fmt::Debug for InvitationSecret {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("InvitationSecret(hidden)")
+    }
+}
+
+/// Somebody with a role in a project.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Person {
+    /// The account.
+    pub player: Uuid,
+    /// Its name now.
+    pub username: String,
+    /// What the person may do.
+    pub role: Role,
+    /// When the person joined; `None` for the owner.
+    pub since: Option<Millis>,
+}
+
+/// An invitation that nobody has accepted yet.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Invitation {
+    /// Its id, which is not secret.
+    pub id: Uuid,
+    /// The role that it gives, never the owner's.
+    pub role: Role,
+    /// When it was created.
+    pub created_at: Millis,
+    /// When it expires.
+    pub expires_at: Millis,
+}
+
+/// A new invitation.
+#[derive(Clone, Debug)]
+pub struct NewInvitation {
+    /// The invitation.
+    pub invitation: Invitation,
+    /// The hash of its secret.
+    pub hash: TokenHash,
+    /// The player who creates it, and must own the project at this moment.
+    pub owner: Uuid,
+    /// How many open invitations the project may have with this one.
+    pub most: usize,
+}
+
+/// The result of adding an invitation.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum AddedInvitation {
+    /// It was added.
+    Done,
+    /// The project belongs to somebody else.
+    NotOwner,
+    /// The project has as many open invitations as it may.
+    TooMany,
+}
+
+/// An invitation with its project.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct FoundInvitation {
+    /// The invitation.
+    pub invitation: Invitation,
+    /// Its project, which is not deleted.
+    pub project: Project,
+}
+
+/// How many people and projects there may be after somebody joined.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct PeopleLimits {
+    /// People of the project, with its owner.
+    pub people: usize,
+    /// Projects of others that the account is in.
+    pub projects: usize,
+}
+
+/// The result of accepting an invitation.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum AcceptedInvitation {
+    /// The player has this role in the project with this slug now. The invitation is used up.
+    Done(String, Role),
+    /// The player had this role or a greater one before. The invitation stays open.
+    Already(String, Role),
+    /// There is no such invitation: it was used, withdrawn, has expired, or its project is deleted.
+    Gone,
+    /// A guest, which may be lost with its cookie.
+    NotAnAccount,
+    /// The project has as many people as it may.
+    TooManyPeople,
+    /// The player is in as many projects of others as an account may be.
+    TooManyProjects,
+}
+
+/// The result of changing a member's role.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum ChangedRole {
+    /// The person as it is now. It may have had this role before.
+    Done(Person),
+    /// The project belongs to somebody else.
+    NotOwner,
+    /// The player is no member.
+    NotAMember,
+}
+
+/// The result of handing a project on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum HandedOn {
+    /// It belongs to the other player now.
+    Done,
+    /// There is no such project, or it belongs to somebody else.
+    NotOwner,
+    /// The other player is not one of its developers.
+    NotADeveloper,
+    /// The other player is suspended.
+    Suspended,
+    /// The other player owns as many projects as an account may.
+    TooManyProjects,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::entropy::SystemEntropy;
+
+    #[test]
+    fn a_secret_is_read_as_it_was_issued_and_in_no_other_form() {
+        let secret = InvitationSecret::generate(&SystemEntropy);
+        assert_eq!(
+            InvitationSecret::parse(secret.expose()),
+            Some(secret.clone())
+        );
+        assert_eq!(format!("{secret:?}"), "InvitationSecret(hidden)");
+        let body = secret.expose().strip_prefix(INVITATION_PREFIX).unwrap();
+        assert_eq!(body.len(), 43);
+        let short = &secret.expose()[..secret.expose().len() - 1];
+        let long = format!("{}A", secret.expose());
+        for text in ["", INVITATION_PREFIX, body, short, &long] {
+            assert_eq!(InvitationSecret::parse(text), None, "{text}");
+        }
+        assert_ne!(InvitationSecret::generate(&SystemEntropy), secret);
+    }
+}

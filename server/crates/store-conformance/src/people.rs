@@ -1,0 +1,531 @@
+//! The requirements on the people of projects, and on invitations.
+
+use std::sync::Arc;
+
+use platform_domain::administration::Transferred;
+use platform_domain::audit::{Actor, ActorKind, AuditEvent, AuditKind, AuditQuery, By};
+use platform_domain::clock::Millis;
+use platform_domain::people::{
+    AcceptedInvitation, AddedInvitation, ChangedRole, HandedOn, INVITATION_MILLIS, Invitation,
+    InvitationSecret, NewInvitation, PeopleLimits,
+};
+use platform_domain::takedown::Change;
+use platform_protocol::people::Role;
+use platform_store::{Removed, Store, StoreError};
+use uuid::Uuid;
+
+use super::{Handles, NOW, Place, entropy, guest, project, sign_in};
+
+const LIMITS: PeopleLimits = PeopleLimits {
+    people: 50,
+    projects: 100,
+};
+
+async fn account(store: &dyn Store, name: &str) -> Uuid {
+    let signed_in = store.complete_sign_in(sign_in(name)).await.unwrap();
+    signed_in.player().unwrap().id
+}
+
+/// An account with this project.
+async fn owner(store: &dyn Store, slug: &str) -> Uuid {
+    let owner = account(store, &format!("of-{slug}")).await;
+    let added = store.add_project(project(slug, Some(owner))).await;
+    added.unwrap();
+    owner
+}
+
+fn new(owner: Uuid, role: Role, most: usize) -> (NewInvitation, InvitationSecret) {
+    let secret = InvitationSecret::generate(entropy());
+    let invitation = Invitation {
+        id: entropy().uuid_v7(NOW),
+        role,
+        created_at: NOW,
+        expires_at: NOW + INVITATION_MILLIS,
+    };
+    let hash = secret.hash();
+    let new = NewInvitation {
+        invitation,
+        hash,
+        owner,
+        most,
+    };
+    (new, secret)
+}
+
+async fn invite(store: &dyn Store, slug: &str, owner: Uuid, role: Role) -> InvitationSecret {
+    let (new, secret) = new(owner, role, 20);
+    let added = store.add_invitation(slug, new, Actor::Own.into()).await;
+    assert_eq!(added.unwrap(), AddedInvitation::Done);
+    secret
+}
+
+async fn accept(
+    store: &dyn Store,
+    secret: &InvitationSecret,
+    player: Uuid,
+    now: Millis,
+) -> AcceptedInvitation {
+    let by = Actor::Member(player).into();
+    let accepted = store.accept_invitation(secret.hash(), player, LIMITS, by, now);
+    accepted.await.unwrap()
+}
+
+/// Makes the player a member of the project.
+async fn join(store: &dyn Store, slug: &str, owner: Uuid, (player, role): (Uuid, Role)) {
+    let secret = invite(store, slug, owner, role).await;
+    let accepted = accept(store, &secret, player, NOW + 1).await;
+    assert_eq!(accepted, AcceptedInvitation::Done(slug.into(), role));
+}
+
+async fn role(store: &dyn Store, slug: &str, player: Uuid) -> Option<Role> {
+    let found = store.find_project_for(slug, player).await.unwrap();
+    found.unwrap().1
+}
+
+async fn events_of(store: &dyn Store, player: Uuid) -> Vec<AuditEvent> {
+    let query = AuditQuery::of(player, 20);
+    store.list_audit_events(query).await.unwrap()
+}
+
+pub async fn an_invitation_is_accepted_once_within_its_week(place: &dyn Place) {
+    let store = place.open().await;
+    let store = &*store;
+    let owner = owner(store, "demo").await;
+    let (ada, ben) = (account(store, "ada").await, account(store, "ben").await);
+    let secret = invite(store, "demo", owner, Role::Developer).await;
+    let late = NOW + INVITATION_MILLIS;
+    assert_eq!(
+        accept(store, &secret, ada, late).await,
+        AcceptedInvitation::Gone
+    );
+    assert_eq!(
+        store.find_invitation(secret.hash(), late).await.unwrap(),
+        None
+    );
+    assert_eq!(store.list_invitations("demo", late).await.unwrap(), []);
+    let found = store
+        .find_invitation(secret.hash(), NOW)
+        .await
+        .unwrap()
+        .unwrap();
+    assert_eq!(found.project, project("demo", Some(owner)));
+    let listed = store.list_invitations("demo", NOW).await.unwrap();
+    assert_eq!(listed, [found.invitation]);
+    assert_eq!(store.list_invitations("other", NOW).await.unwrap(), []);
+    let done = AcceptedInvitation::Done("demo".into(), Role::Developer);
+    assert_eq!(accept(store, &secret, ada, late - 1).await, done);
+    assert_eq!(
+        accept(store, &secret, ben, NOW + 1).await,
+        AcceptedInvitation::Gone
+    );
+    assert_eq!(store.list_invitations("demo", NOW).await.unwrap(), []);
+    let people = store.list_people("demo").await.unwrap();
+    let people: Vec<_> = people
+        .iter()
+        .map(|one| (one.player, one.role, one.since))
+        .collect();
+    let expected = [
+        (owner, Role::Owner, None),
+        (ada, Role::Developer, Some(late - 1)),
+    ];
+    assert_eq!(people, expected);
+    assert_eq!(role(store, "demo", ada).await, Some(Role::Developer));
+    assert_eq!(role(store, "demo", ben).await, None);
+    assert_eq!(store.find_project_for("none", ada).await.unwrap(), None);
+    let told = events_of(store, ada).await;
+    assert_eq!(told[0].kind, AuditKind::MemberJoined);
+    assert_eq!(told[0].actor, Actor::Member(ada));
+    assert_eq!((told[0].player, told[0].other), (Some(owner), Some(ada)));
+    assert_eq!(told[0].detail.as_deref(), Some("developer"));
+}
+
+pub async fn an_invitation_gives_more_and_never_less(place: &dyn Place) {
+    let store = place.open().await;
+    let store = &*store;
+    let owner = owner(store, "demo").await;
+    let ada = account(store, "ada").await;
+    join(store, "demo", owner, (ada, Role::Viewer)).await;
+    let same = invite(store, "demo", owner, Role::Viewer).await;
+    let already = |role| AcceptedInvitation::Already("demo".into(), role);
+    assert_eq!(accept(store, &same, ada, NOW).await, already(Role::Viewer));
+    assert_eq!(accept(store, &same, owner, NOW).await, already(Role::Owner));
+    join(store, "demo", owner, (ada, Role::Developer)).await;
+    assert_eq!(
+        accept(store, &same, ada, NOW).await,
+        already(Role::Developer)
+    );
+    // It was not used up.
+    let ben = account(store, "ben").await;
+    let done = AcceptedInvitation::Done("demo".into(), Role::Viewer);
+    assert_eq!(accept(store, &same, ben, NOW).await, done);
+    let changed = &events_of(store, ada).await[0];
+    assert_eq!(changed.kind, AuditKind::MemberRoleChanged);
+    assert_eq!(changed.detail.as_deref(), Some("viewer to developer"));
+}
+
+pub async fn only_an_account_joins_and_only_while_there_is_room(place: &dyn Place) {
+    let store = place.open().await;
+    let store = &*store;
+    let owner = owner(store, "demo").await;
+    let passing = store.add_guest(guest(&["heron"])).await.unwrap().id;
+    let (ada, ben) = (account(store, "ada").await, account(store, "ben").await);
+    let secret = invite(store, "demo", owner, Role::Viewer).await;
+    let tried = async |player, people, projects| {
+        let limits = PeopleLimits { people, projects };
+        let by = Actor::Member(player).into();
+        let accepted = store.accept_invitation(secret.hash(), player, limits, by, NOW);
+        accepted.await.unwrap()
+    };
+    let not_an_account = AcceptedInvitation::NotAnAccount;
+    assert_eq!(tried(passing, 50, 100).await, not_an_account);
+    assert_eq!(tried(Uuid::max(), 50, 100).await, not_an_account);
+    join(store, "demo", owner, (ada, Role::Viewer)).await;
+    assert_eq!(tried(ben, 2, 100).await, AcceptedInvitation::TooManyPeople);
+    assert_eq!(tried(ben, 3, 0).await, AcceptedInvitation::TooManyProjects);
+    let by = || By::from(Actor::Operator);
+    store.suspend_player(ben, None, by(), NOW).await.unwrap();
+    assert_eq!(tried(ben, 3, 1).await, not_an_account);
+    store.unsuspend_player(ben, by(), NOW).await.unwrap();
+    assert_eq!(
+        tried(ben, 3, 1).await,
+        AcceptedInvitation::Done("demo".into(), Role::Viewer)
+    );
+}
+
+pub async fn open_invitations_are_few_and_the_owners(place: &dyn Place) {
+    let store = place.open().await;
+    let store = &*store;
+    let owner = owner(store, "demo").await;
+    let ada = account(store, "ada").await;
+    let add = async |slug, (new, _): (NewInvitation, InvitationSecret)| {
+        store.add_invitation(slug, new, Actor::Own.into()).await
+    };
+    let first = new(owner, Role::Viewer, 1);
+    let id = first.0.invitation.id;
+    assert_eq!(add("demo", first).await.unwrap(), AddedInvitation::Done);
+    let second = || new(owner, Role::Viewer, 1);
+    assert_eq!(
+        add("demo", second()).await.unwrap(),
+        AddedInvitation::TooMany
+    );
+    let of_ada = add("demo", new(ada, Role::Viewer, 9)).await.unwrap();
+    assert_eq!(of_ada, AddedInvitation::NotOwner);
+    let missing = add("none", second()).await.unwrap_err();
+    assert!(matches!(missing, StoreError::Missing { table: "projects" }));
+    let withdraw = |slug: &'static str| {
+        let by = Actor::Own.into();
+        store.withdraw_invitation(slug, id, by, NOW)
+    };
+    assert_eq!(withdraw("none").await.unwrap(), None);
+    assert_eq!(withdraw("demo").await.unwrap().unwrap().id, id);
+    assert_eq!(withdraw("demo").await.unwrap(), None);
+    assert_eq!(add("demo", second()).await.unwrap(), AddedInvitation::Done);
+    // One that has expired makes room.
+    let mut later = second();
+    later.0.invitation.created_at = NOW + INVITATION_MILLIS;
+    later.0.invitation.expires_at = NOW + 2 * INVITATION_MILLIS;
+    assert_eq!(add("demo", later).await.unwrap(), AddedInvitation::Done);
+    let kinds = events_of(store, owner).await;
+    let kinds: Vec<_> = kinds.iter().take(4).map(|event| event.kind).collect();
+    let created = AuditKind::InvitationCreated;
+    let withdrawn = AuditKind::InvitationWithdrawn;
+    assert_eq!(kinds, [created, created, withdrawn, created]);
+}
+
+pub async fn a_members_role_is_changed_by_the_owner_alone(place: &dyn Place) {
+    let store = place.open().await;
+    let store = &*store;
+    let owner = owner(store, "demo").await;
+    let (ada, ben) = (account(store, "ada").await, account(store, "ben").await);
+    join(store, "demo", owner, (ada, Role::Viewer)).await;
+    let change = async |by: Uuid, player| {
+        let to = (player, Role::Developer);
+        let changed = store.change_role("demo", by, to, Actor::Own.into(), NOW);
+        changed.await.unwrap()
+    };
+    assert_eq!(change(ben, ada).await, ChangedRole::NotOwner);
+    assert_eq!(change(owner, ben).await, ChangedRole::NotAMember);
+    assert_eq!(change(owner, owner).await, ChangedRole::NotAMember);
+    for _ in 0..2 {
+        match change(owner, ada).await {
+            ChangedRole::Done(person) => assert_eq!(person.role, Role::Developer),
+            other => panic!("{other:?}"),
+        }
+    }
+    assert_eq!(role(store, "demo", ada).await, Some(Role::Developer));
+    // What was so before is no event.
+    let told = events_of(store, ada).await;
+    assert_eq!(told[0].kind, AuditKind::MemberRoleChanged);
+    assert_eq!(told[1].kind, AuditKind::MemberJoined);
+}
+
+pub async fn a_removed_member_has_no_role_any_more(place: &dyn Place) {
+    let store = place.open().await;
+    let store = &*store;
+    let owner = owner(store, "demo").await;
+    let (ada, ben) = (account(store, "ada").await, account(store, "ben").await);
+    join(store, "demo", owner, (ada, Role::Developer)).await;
+    join(store, "demo", owner, (ben, Role::Viewer)).await;
+    let remove = async |slug, player| {
+        let removed = store.remove_member(slug, player, Actor::Member(player).into(), NOW);
+        removed.await.unwrap()
+    };
+    assert_eq!(remove("none", ada).await, None);
+    assert_eq!(remove("demo", owner).await, None);
+    assert_eq!(remove("demo", ada).await.unwrap().player, ada);
+    assert_eq!(remove("demo", ada).await, None);
+    assert_eq!(role(store, "demo", ada).await, None);
+    assert_eq!(role(store, "demo", ben).await, Some(Role::Viewer));
+    assert_eq!(store.list_projects_for(ada).await.unwrap(), []);
+    let query = AuditQuery {
+        actor: Some(ActorKind::Member),
+        ..AuditQuery::of(ada, 20)
+    };
+    let told = store.list_audit_events(query).await.unwrap();
+    let told: Vec<_> = told.iter().map(|event| (event.kind, event.actor)).collect();
+    let by = Actor::Member(ada);
+    let expected = [
+        (AuditKind::MemberRemoved, by),
+        (AuditKind::MemberJoined, by),
+    ];
+    assert_eq!(told, expected);
+    let query = AuditQuery {
+        actor: Some(ActorKind::Own),
+        ..AuditQuery::newest(20)
+    };
+    let own = store.list_audit_events(query).await.unwrap();
+    assert!(own.iter().all(|event| event.actor == Actor::Own));
+}
+
+pub async fn projects_are_listed_with_the_role_in_each(place: &dyn Place) {
+    let store = place.open().await;
+    let store = &*store;
+    let (zebra, bear) = (owner(store, "zebra").await, owner(store, "bear").await);
+    store.add_project(project("ape", Some(bear))).await.unwrap();
+    store.add_project(project("demo", None)).await.unwrap();
+    join(store, "zebra", zebra, (bear, Role::Viewer)).await;
+    let listed = store.list_projects_for(bear).await.unwrap();
+    let listed = listed.iter().map(|(one, role)| (one.slug.as_str(), *role));
+    let expected = [
+        ("ape", Role::Owner),
+        ("bear", Role::Owner),
+        ("zebra", Role::Viewer),
+    ];
+    assert!(listed.eq(expected));
+    assert_eq!(role(store, "demo", bear).await, None);
+    assert_eq!(store.list_people("demo").await.unwrap(), []);
+}
+
+pub async fn a_project_is_handed_on_to_one_of_its_developers(place: &dyn Place) {
+    let store = place.open().await;
+    let store = &*store;
+    let owner = owner(store, "demo").await;
+    let (ada, ben) = (account(store, "ada").await, account(store, "ben").await);
+    let secret = invite(store, "demo", owner, Role::Developer).await;
+    let hand_on = async |from, to, most| {
+        let handed = store.hand_on("demo", (from, to), most, Actor::Own.into(), NOW + 2);
+        handed.await.unwrap()
+    };
+    assert_eq!(hand_on(owner, ada, 9).await, HandedOn::NotADeveloper);
+    join(store, "demo", owner, (ada, Role::Viewer)).await;
+    assert_eq!(hand_on(owner, ada, 9).await, HandedOn::NotADeveloper);
+    join(store, "demo", owner, (ada, Role::Developer)).await;
+    join(store, "demo", owner, (ben, Role::Viewer)).await;
+    assert_eq!(hand_on(ben, ada, 9).await, HandedOn::NotOwner);
+    assert_eq!(hand_on(owner, ada, 0).await, HandedOn::TooManyProjects);
+    let by = || By::from(Actor::Operator);
+    store.suspend_player(ada, None, by(), NOW).await.unwrap();
+    assert_eq!(hand_on(owner, ada, 9).await, HandedOn::Suspended);
+    store.unsuspend_player(ada, by(), NOW).await.unwrap();
+    assert_eq!(hand_on(owner, ada, 1).await, HandedOn::Done);
+    assert_eq!(hand_on(owner, ada, 9).await, HandedOn::NotOwner);
+    let people = store.list_people("demo").await.unwrap();
+    let people: Vec<_> = people.iter().map(|one| (one.player, one.role)).collect();
+    let expected = [
+        (ada, Role::Owner),
+        (ben, Role::Viewer),
+        (owner, Role::Developer),
+    ];
+    assert_eq!(people, expected);
+    // The former owner's invitations are not the new one's.
+    assert_eq!(
+        accept(store, &secret, owner, NOW).await,
+        AcceptedInvitation::Gone
+    );
+    let told = &events_of(store, owner).await[0];
+    assert_eq!(told.kind, AuditKind::ProjectHandedOn);
+    assert_eq!((told.player, told.other), (Some(owner), Some(ada)));
+}
+
+pub async fn members_stay_with_a_transferred_project_and_go_with_a_removed_one(place: &dyn Place) {
+    let store = place.open().await;
+    let store = &*store;
+    let owner = owner(store, "demo").await;
+    let (ada, ben) = (account(store, "ada").await, account(store, "ben").await);
+    join(store, "demo", owner, (ada, Role::Viewer)).await;
+    join(store, "demo", owner, (ben, Role::Developer)).await;
+    let secret = invite(store, "demo", owner, Role::Developer).await;
+    let by = || By::from(Actor::Operator);
+    let transferred = store.transfer_project("demo", ada, by(), NOW).await;
+    assert_eq!(transferred.unwrap(), Transferred::Done);
+    let people = store.list_people("demo").await.unwrap();
+    let people: Vec<_> = people.iter().map(|one| (one.player, one.role)).collect();
+    assert_eq!(people, [(ada, Role::Owner), (ben, Role::Developer)]);
+    assert_eq!(
+        accept(store, &secret, owner, NOW).await,
+        AcceptedInvitation::Gone
+    );
+    let secret = invite(store, "demo", ada, Role::Developer).await;
+    let deleted = store.change_standing("demo", Change::Delete, by(), NOW);
+    deleted.await.unwrap();
+    assert_eq!(
+        accept(store, &secret, owner, NOW).await,
+        AcceptedInvitation::Gone
+    );
+    let removed = store.remove_deleted(NOW, NOW).await.unwrap();
+    assert_eq!(removed, Some(Removed::Whole("demo".into())));
+    assert_eq!(store.list_projects_for(ben).await.unwrap(), []);
+    assert_eq!(store.list_people("demo").await.unwrap(), []);
+    assert_eq!(store.find_project_for("demo", ben).await.unwrap(), None);
+}
+
+pub async fn of_many_who_accept_an_invitation_at_once_one_joins(place: &dyn Place) {
+    let handles = Handles::open(place).await;
+    let store = handles.next();
+    let owner = owner(&*store, "demo").await;
+    let secret = invite(&*store, "demo", owner, Role::Viewer).await;
+    let mut accepting = Vec::new();
+    for number in 0..10 {
+        let player = account(&*store, &format!("otter-{number}")).await;
+        let (store, secret) = (handles.next(), secret.clone());
+        accepting.push(tokio::spawn(async move {
+            accept(&*store, &secret, player, NOW).await
+        }));
+    }
+    let mut joined = 0;
+    for accepting in accepting {
+        match accepting.await.unwrap() {
+            AcceptedInvitation::Done(..) => joined += 1,
+            other => assert_eq!(other, AcceptedInvitation::Gone),
+        }
+    }
+    assert_eq!(joined, 1);
+    assert_eq!(store.list_people("demo").await.unwrap().len(), 2);
+}
+
+pub async fn of_many_who_join_at_once_no_more_do_than_may(place: &dyn Place) {
+    let handles = Handles::open(place).await;
+    let store = handles.next();
+    let owner = owner(&*store, "demo").await;
+    let mut joining = Vec::new();
+    for number in 0..10 {
+        let player = account(&*store, &format!("otter-{number}")).await;
+        let secret = invite(&*store, "demo", owner, Role::Viewer).await;
+        let store = handles.next();
+        joining.push(tokio::spawn(async move {
+            let limits = PeopleLimits {
+                people: 5,
+                projects: 1,
+            };
+            let by = Actor::Member(player).into();
+            let accepted = store.accept_invitation(secret.hash(), player, limits, by, NOW);
+            accepted.await.unwrap()
+        }));
+    }
+    for joining in joining {
+        joining.await.unwrap();
+    }
+    assert_eq!(store.list_people("demo").await.unwrap().len(), 5);
+}
+
+/// Runs both at the same time on stores of their own.
+async fn at_once<A: Send + 'static, B: Send + 'static>(
+    handles: &Handles,
+    one: impl AsyncFnOnce(Arc<dyn Store>) -> A,
+    other: impl AsyncFnOnce(Arc<dyn Store>) -> B,
+) -> (A, B) {
+    tokio::join!(one(handles.next()), other(handles.next()))
+}
+
+pub async fn a_developer_who_leaves_while_the_project_is_handed_on_owns_it_or_left(
+    place: &dyn Place,
+) {
+    let handles = Handles::open(place).await;
+    let store = handles.next();
+    for round in 0..10 {
+        let slug = format!("game-{round}");
+        let owner = owner(&*store, &slug).await;
+        let ada = account(&*store, &format!("ada-{round}")).await;
+        join(&*store, &slug, owner, (ada, Role::Developer)).await;
+        let (handed, left) = at_once(
+            &handles,
+            async |store| {
+                let by = Actor::Own.into();
+                store.hand_on(&slug, (owner, ada), 9, by, NOW).await
+            },
+            async |store| {
+                let by = Actor::Member(ada).into();
+                store.remove_member(&slug, ada, by, NOW).await
+            },
+        )
+        .await;
+        let (handed, left) = (handed.unwrap(), left.unwrap());
+        let people = store.list_people(&slug).await.unwrap();
+        let roles: Vec<_> = people.iter().map(|one| (one.player, one.role)).collect();
+        match left {
+            Some(_) => {
+                assert_eq!(handed, HandedOn::NotADeveloper);
+                assert_eq!(roles, [(owner, Role::Owner)]);
+            }
+            None => {
+                assert_eq!(handed, HandedOn::Done);
+                assert_eq!(roles, [(ada, Role::Owner), (owner, Role::Developer)]);
+            }
+        }
+    }
+}
+
+pub async fn a_project_is_handed_on_once_and_nobody_joins_by_the_former_owners_invitation(
+    place: &dyn Place,
+) {
+    let handles = Handles::open(place).await;
+    let store = handles.next();
+    for round in 0..10 {
+        let slug = format!("game-{round}");
+        let owner = owner(&*store, &slug).await;
+        let mut others = Vec::new();
+        for name in ["ada", "ben", "cleo"] {
+            others.push(account(&*store, &format!("{name}-{round}")).await);
+        }
+        let (ada, ben, cleo) = (others[0], others[1], others[2]);
+        join(&*store, &slug, owner, (ada, Role::Developer)).await;
+        join(&*store, &slug, owner, (ben, Role::Developer)).await;
+        let by = || By::from(Actor::Own);
+        let (to_ada, to_ben) = at_once(
+            &handles,
+            async |store| store.hand_on(&slug, (owner, ada), 9, by(), NOW).await,
+            async |store| store.hand_on(&slug, (owner, ben), 9, by(), NOW).await,
+        )
+        .await;
+        let (to_ada, to_ben) = (to_ada.unwrap(), to_ben.unwrap());
+        let (new_owner, other) = match (to_ada, to_ben) {
+            (HandedOn::Done, HandedOn::NotOwner) => (ada, ben),
+            (HandedOn::NotOwner, HandedOn::Done) => (ben, ada),
+            both => panic!("{both:?}"),
+        };
+        let (invitation, secret) = new(new_owner, Role::Viewer, 20);
+        let (added, handed) = at_once(
+            &handles,
+            async |store| store.add_invitation(&slug, invitation, by()).await,
+            async |store| {
+                let between = (new_owner, other);
+                store.hand_on(&slug, between, 9, by(), NOW).await
+            },
+        )
+        .await;
+        added.unwrap();
+        assert_eq!(handed.unwrap(), HandedOn::Done);
+        let accepted = accept(&*store, &secret, cleo, NOW).await;
+        assert_eq!(accepted, AcceptedInvitation::Gone);
+    }
+}

@@ -1,0 +1,114 @@
+//! The people of projects: the part of the store that knows who may do what with a project besides
+//! its owner, and who is invited.
+
+use async_trait::async_trait;
+use platform_domain::audit::By;
+use platform_domain::clock::Millis;
+use platform_domain::device::TokenHash;
+use platform_domain::people::{
+    AcceptedInvitation, AddedInvitation, ChangedRole, FoundInvitation, HandedOn, Invitation,
+    NewInvitation, PeopleLimits, Person,
+};
+use platform_domain::project::Project;
+use platform_protocol::people::Role;
+use uuid::Uuid;
+
+use super::StoreError;
+
+/// Operations on the people of projects. [`Store`](super::Store) documents what every method
+/// guarantees.
+#[async_trait]
+pub trait PeopleStore: Send + Sync {
+    /// Returns the project with this slug, and the role that the player has in it.
+    async fn find_project_for(
+        &self,
+        slug: &str,
+        player: Uuid,
+    ) -> Result<Option<(Project, Option<Role>)>, StoreError>;
+
+    /// Returns the projects in which the player has a role, by slug.
+    async fn list_projects_for(&self, player: Uuid) -> Result<Vec<(Project, Role)>, StoreError>;
+
+    /// Returns the people of a project: its owner first, then its members in the order in which
+    /// they joined.
+    async fn list_people(&self, slug: &str) -> Result<Vec<Person>, StoreError>;
+
+    /// Adds an invitation to a project, and removes those of its invitations that have expired.
+    ///
+    /// # Errors
+    /// [`StoreError::Missing`] on `projects` if there is no such project.
+    async fn add_invitation(
+        &self,
+        slug: &str,
+        new: NewInvitation,
+        by: By,
+    ) -> Result<AddedInvitation, StoreError>;
+
+    /// Returns the open invitations of a project, newest first.
+    async fn list_invitations(
+        &self,
+        slug: &str,
+        now: Millis,
+    ) -> Result<Vec<Invitation>, StoreError>;
+
+    /// Returns the open invitation with this secret, unless its project is deleted.
+    async fn find_invitation(
+        &self,
+        hash: TokenHash,
+        now: Millis,
+    ) -> Result<Option<FoundInvitation>, StoreError>;
+
+    /// Withdraws an open invitation of this project. Returns it; `None` if the project has no such
+    /// invitation.
+    async fn withdraw_invitation(
+        &self,
+        slug: &str,
+        id: Uuid,
+        by: By,
+        now: Millis,
+    ) -> Result<Option<Invitation>, StoreError>;
+
+    /// Makes the player a member of the project of the open invitation with this secret, or raises
+    /// a member's role to that of the invitation. This uses the invitation up.
+    async fn accept_invitation(
+        &self,
+        hash: TokenHash,
+        player: Uuid,
+        limits: PeopleLimits,
+        by: By,
+        now: Millis,
+    ) -> Result<AcceptedInvitation, StoreError>;
+
+    /// Gives a member another role, which is not the owner's. `owner` must own the project at this
+    /// moment.
+    async fn change_role(
+        &self,
+        slug: &str,
+        owner: Uuid,
+        (player, role): (Uuid, Role),
+        by: By,
+        now: Millis,
+    ) -> Result<ChangedRole, StoreError>;
+
+    /// Removes a member from a project. Returns who it was; `None` if the project has no such
+    /// member.
+    async fn remove_member(
+        &self,
+        slug: &str,
+        player: Uuid,
+        by: By,
+        now: Millis,
+    ) -> Result<Option<Person>, StoreError>;
+
+    /// Hands a project on from its owner `from` to `to`, one of its developers, who may own at most
+    /// `most` projects. The former owner becomes a developer. The project's deploy tokens and open
+    /// invitations end, since the former owner made them.
+    async fn hand_on(
+        &self,
+        slug: &str,
+        (from, to): (Uuid, Uuid),
+        most: u32,
+        by: By,
+        now: Millis,
+    ) -> Result<HandedOn, StoreError>;
+}

@@ -1,0 +1,289 @@
+//! `GET /api/projects/<slug>/people`, `PUT` and `DELETE …/people/<sub>`, and
+//! `PUT /api/projects/<slug>/owner`: who may do what with a project.
+
+use std::sync::Arc;
+
+use axum::extract::rejection::PathRejection;
+use axum::extract::{Path, State};
+use platform_protocol::people::{PER_PROJECT, Role};
+use platform_protocol::problem::ProblemCode;
+use serde::{Deserialize, Serialize};
+use utoipa::{IntoParams, ToSchema};
+use uuid::Uuid;
+
+use super::views::ProjectView;
+use crate::auth::caller::Access;
+use crate::auth::project_caller::{ProjectOwner, ProjectPath, ProjectReader};
+use crate::domain::date::rfc3339;
+use crate::domain::people::{ChangedRole, HandedOn, Person};
+use crate::projects::ProjectsState;
+use crate::web::api::ApiJson;
+use crate::web::api_error::ApiError;
+
+/// What somebody may do with a project.
+#[derive(Clone, Copy, Debug, ToSchema)]
+#[schema(as = Role, rename_all = "kebab-case")]
+pub enum RoleName {
+    /// Reads everything of the project, and changes nothing.
+    Viewer,
+    /// Deploys, rolls back, changes the game's settings, and plays as test players.
+    Developer,
+    /// Decides besides who else may do what, and whether the game is online.
+    Owner,
+}
+
+/// The role of a member, who is not the owner.
+#[derive(Clone, Copy, Debug, Deserialize, ToSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum MemberRole {
+    /// Reads everything of the project, and changes nothing.
+    Viewer,
+    /// Deploys, rolls back, changes the game's settings, and plays as test players.
+    Developer,
+}
+
+impl From<MemberRole> for Role {
+    fn from(role: MemberRole) -> Self {
+        match role {
+            MemberRole::Viewer => Self::Viewer,
+            MemberRole::Developer => Self::Developer,
+        }
+    }
+}
+
+/// A path that names a person of a project.
+#[derive(Debug, Deserialize, IntoParams)]
+#[into_params(parameter_in = Path)]
+pub struct PersonPath {
+    /// The id of an account, `sub` in its tokens.
+    #[param(value_type = String)]
+    sub: Uuid,
+}
+
+/// Somebody with a role in a project.
+#[derive(Debug, Serialize, ToSchema)]
+#[schema(as = Person)]
+pub struct PersonView {
+    /// The account's id.
+    #[schema(format = "uuid")]
+    pub sub: String,
+    /// Its name now.
+    pub username: String,
+    /// What the person may do.
+    #[schema(value_type = RoleName)]
+    pub role: Role,
+    /// When the person joined (RFC 3339); null for the owner.
+    #[schema(required, format = DateTime)]
+    pub since: Option<String>,
+}
+
+impl From<Person> for PersonView {
+    fn from(person: Person) -> Self {
+        Self {
+            sub: person.player.to_string(),
+            username: person.username,
+            role: person.role,
+            since: person.since.map(rfc3339),
+        }
+    }
+}
+
+/// The people of a project.
+#[derive(Debug, Serialize, ToSchema)]
+#[schema(as = People)]
+pub struct PeopleView {
+    /// The owner first, then the members in the order in which they joined.
+    pub people: Vec<PersonView>,
+    /// How many people the project may have.
+    #[schema(example = 50)]
+    pub most: usize,
+}
+
+/// The new role of a member.
+#[derive(Debug, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct NewRole {
+    /// What the member may do.
+    role: MemberRole,
+}
+
+/// The account to hand a project on to.
+#[derive(Debug, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Heir {
+    /// The id of one of its developers.
+    #[schema(value_type = String, format = "uuid")]
+    sub: Uuid,
+}
+
+/// Lists the people of a project.
+///
+/// # Errors
+/// `not-found`, `not-allowed`.
+#[utoipa::path(
+    get,
+    path = "/api/projects/{slug}/people",
+    operation_id = "listPeople",
+    params(ProjectPath),
+    responses((status = 200, description = "Its owner and its members.", body = PeopleView))
+)]
+pub async fn list(
+    State(state): State<Arc<ProjectsState>>,
+    reader: ProjectReader,
+) -> Result<ApiJson<PeopleView>, ApiError> {
+    let people = state
+        .platform
+        .store
+        .list_people(&reader.project.slug)
+        .await?;
+    Ok(ApiJson(PeopleView {
+        people: people.into_iter().map(PersonView::from).collect(),
+        most: PER_PROJECT,
+    }))
+}
+
+fn no_member() -> ApiError {
+    ApiError::new(ProblemCode::NotFound).with_detail("The project has no such member.")
+}
+
+/// The caller lost the project between the check of the request and the change.
+fn no_owner() -> ApiError {
+    ApiError::new(ProblemCode::NotAllowed)
+        .with_detail("The project belongs to another account now.")
+}
+
+/// Gives a member another role, from the member's next request on.
+///
+/// # Errors
+/// `not-found`; `not-allowed`, also for the owner's own role; `invalid-request`.
+#[utoipa::path(
+    put,
+    path = "/api/projects/{slug}/people/{sub}",
+    operation_id = "changeRole",
+    params(ProjectPath, PersonPath),
+    request_body = NewRole,
+    responses((status = 200, description = "The member, as it is now.", body = PersonView))
+)]
+pub async fn change_role(
+    State(state): State<Arc<ProjectsState>>,
+    owner: ProjectOwner,
+    person: Result<Path<PersonPath>, PathRejection>,
+    ApiJson(new): ApiJson<NewRole>,
+) -> Result<ApiJson<PersonView>, ApiError> {
+    let Path(PersonPath { sub }) = person.map_err(|_| no_member())?;
+    let player = owner.caller.player;
+    if sub == player {
+        return Err(ApiError::new(ProblemCode::NotAllowed).with_detail(
+            "The role of a project's owner changes only when the project is handed on.",
+        ));
+    }
+    let access = Access::Role(Role::Owner);
+    let project = &owner.project;
+    state.count_setting(&owner.caller, project, access).await?;
+    let (to, now) = ((sub, new.role.into()), state.platform.clock.now());
+    let store = &state.platform.store;
+    let changed = store.change_role(&project.slug, player, to, owner.by(), now);
+    match changed.await? {
+        ChangedRole::Done(person) => Ok(ApiJson(person.into())),
+        ChangedRole::NotOwner => Err(no_owner()),
+        ChangedRole::NotAMember => Err(no_member()),
+    }
+}
+
+/// Removes a member from a project, from the member's next request on. Members may remove
+/// themselves; everybody else only the owner and administrators.
+///
+/// # Errors
+/// `not-found`; `not-allowed`, also for the owner, who cannot leave.
+#[utoipa::path(
+    delete,
+    path = "/api/projects/{slug}/people/{sub}",
+    operation_id = "removePerson",
+    params(ProjectPath, PersonPath),
+    responses((status = 200, description = "Who was a member.", body = PersonView))
+)]
+pub async fn remove(
+    State(state): State<Arc<ProjectsState>>,
+    mut reader: ProjectReader,
+    person: Result<Path<PersonPath>, PathRejection>,
+) -> Result<ApiJson<PersonView>, ApiError> {
+    let sub = person.ok().map(|Path(PersonPath { sub })| sub);
+    let slug = reader.project.slug.clone();
+    if sub != Some(reader.caller.player) {
+        let found = reader.caller.project(&state.auth, &slug, Role::Owner);
+        (_, reader.access) = found.await?;
+    }
+    let sub = sub.ok_or_else(no_member)?;
+    if reader.project.owner == Some(sub) {
+        return Err(ApiError::new(ProblemCode::NotAllowed).with_detail(
+            "The owner cannot leave the project. Hand it on to one of its developers first.",
+        ));
+    }
+    let now = state.platform.clock.now();
+    let store = &state.platform.store;
+    let removed = store.remove_member(&slug, sub, reader.by(), now).await?;
+    Ok(ApiJson(removed.ok_or_else(no_member)?.into()))
+}
+
+/// Hands a project on to one of its developers. The former owner becomes a developer. Deploy tokens
+/// and open invitations end, since the former owner made them.
+///
+/// # Errors
+/// `not-found`, `not-allowed`, `invalid-request`, `quota-exceeded`.
+#[utoipa::path(
+    put,
+    path = "/api/projects/{slug}/owner",
+    operation_id = "handOn",
+    params(ProjectPath),
+    request_body = Heir,
+    responses(
+        (status = 200, description = "The project, which belongs to the other account.", body = ProjectView),
+        (status = 409, description = "`quota-exceeded`: the other account owns as many projects as it may."),
+    )
+)]
+pub async fn hand_on(
+    State(state): State<Arc<ProjectsState>>,
+    owner: ProjectOwner,
+    ApiJson(heir): ApiJson<Heir>,
+) -> Result<ApiJson<ProjectView>, ApiError> {
+    let refused = |code, sentence| Err(ApiError::new(code).with_detail(sentence));
+    let (from, to) = (owner.caller.player, heir.sub);
+    if from == to {
+        return refused(ProblemCode::InvalidRequest, "The project is yours already.");
+    }
+    let most = match state.platform.config.projects_per_account {
+        0 => u32::MAX,
+        most => most,
+    };
+    let (slug, now) = (&owner.project.slug, state.platform.clock.now());
+    let store = &state.platform.store;
+    let handed = store.hand_on(slug, (from, to), most, owner.by(), now);
+    match handed.await? {
+        HandedOn::Done => {}
+        HandedOn::NotOwner => return Err(no_owner()),
+        HandedOn::NotADeveloper => {
+            return refused(
+                ProblemCode::NotFound,
+                "A project can be handed on to one of its developers alone. Invite the account, or \
+                 make it a developer, first.",
+            );
+        }
+        HandedOn::Suspended => {
+            return refused(
+                ProblemCode::NotAllowed,
+                "This account is suspended, and the game would be offline.",
+            );
+        }
+        HandedOn::TooManyProjects => {
+            return refused(
+                ProblemCode::QuotaExceeded,
+                "This account owns as many projects as an account may. It has to delete or hand on \
+                 one of them first.",
+            );
+        }
+    }
+    state.hosting.refresh(slug).await?;
+    let found = store.find_project_for(slug, from).await?;
+    let (project, role) = found.ok_or_else(no_owner)?;
+    Ok(ApiJson(ProjectView::of(&state, project, role).await?))
+}

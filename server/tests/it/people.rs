@@ -1,0 +1,225 @@
+//! The people of a project: invitations, roles, leaving, and handing on.
+
+use platform_server::domain::audit::{Actor, AuditKind, AuditQuery};
+use reqwest::{Method, StatusCode};
+use serde_json::{Value, json};
+
+use crate::caller::{Caller, archive};
+use crate::support::{Answer, TestApp, send};
+
+const PEOPLE: &str = "/api/projects/game/people";
+const INVITATIONS: &str = "/api/projects/game/invitations";
+const DAY: i64 = 24 * 60 * 60 * 1_000;
+
+/// Creates an invitation. Returns its description and its secret.
+async fn invitation(owner: &Caller<'_>, role: &str) -> (Value, String) {
+    let made = owner.post(INVITATIONS, json!({ "role": role })).await;
+    assert_eq!(made.status, StatusCode::CREATED, "{made:?}");
+    let made: Value = made.json();
+    let (page, secret) = made["link"].as_str().unwrap().split_once('#').unwrap();
+    let console = owner.app.running.state.platform.origin.to_string();
+    assert_eq!(page, format!("{console}/invitations"));
+    let secret = secret.to_owned();
+    (made, secret)
+}
+
+async fn accept(caller: &Caller<'_>, secret: &str) -> Answer {
+    let body = json!({ "secret": secret });
+    caller.post("/api/invitations/accept", body).await
+}
+
+async fn read(caller: &Caller<'_>, secret: &str) -> Answer {
+    let body = json!({ "secret": secret });
+    caller.post("/api/invitations/read", body).await
+}
+
+async fn remove(caller: &Caller<'_>, member: &Caller<'_>) -> Answer {
+    let path = format!("{PEOPLE}/{}", member.sub);
+    send(caller.ask(Method::DELETE, &path)).await
+}
+
+/// Returns id and role of the people of the project.
+async fn people(caller: &Caller<'_>) -> Vec<(String, String)> {
+    let list: Value = caller.get(PEOPLE).await.json();
+    let people = list["people"].as_array().unwrap();
+    let text = |person: &Value, member| person[member].as_str().unwrap().to_owned();
+    let each = people.iter();
+    each.map(|person| (text(person, "sub"), text(person, "role")))
+        .collect()
+}
+
+fn pair(caller: &Caller<'_>, role: &str) -> (String, String) {
+    (caller.sub.to_string(), role.to_owned())
+}
+
+#[tokio::test]
+async fn an_invitation_shows_what_it_offers_and_is_used_once() {
+    let app = TestApp::start().await;
+    let owner = Caller::with_project(&app).await;
+    let (guest, ada) = (Caller::guest(&app).await, Caller::account(&app).await);
+    let (made, secret) = invitation(&owner, "developer").await;
+    let kept = app.sql_text("SELECT hex(hash) FROM invitations");
+    assert_eq!(kept.len(), 64, "only a hash is kept");
+    let listed: Value = owner.get(INVITATIONS).await.json();
+    let mut told = made.clone();
+    told.as_object_mut().unwrap().remove("link");
+    assert_eq!(listed["invitations"], json!([told]));
+    let offer: Value = read(&guest, &secret).await.json();
+    assert_eq!(offer["slug"], "game");
+    assert_eq!(offer["role"], "developer");
+    assert_eq!(offer["your_role"], Value::Null);
+    assert_eq!(offer["owner_username"], owner.claims().username);
+    assert_eq!(accept(&guest, &secret).await.problem(), "not-allowed");
+    let joined: Value = accept(&ada, &secret).await.json();
+    assert_eq!(joined, json!({ "slug": "game", "role": "developer" }));
+    for caller in [&ada, &owner] {
+        assert_eq!(accept(caller, &secret).await.problem(), "not-found");
+        assert_eq!(read(caller, &secret).await.problem(), "not-found");
+    }
+    let expected = [pair(&owner, "owner"), pair(&ada, "developer")];
+    assert_eq!(people(&ada).await, expected);
+    let mine: Value = ada.get("/api/projects").await.json();
+    assert_eq!(mine["projects"][0]["slug"], "game");
+    assert_eq!(mine["projects"][0]["role"], "developer");
+}
+
+#[tokio::test]
+async fn an_invitation_ends_when_it_is_withdrawn_or_a_week_has_passed() {
+    let app = TestApp::start().await;
+    let owner = Caller::with_project(&app).await;
+    let ada = Caller::account(&app).await;
+    let (made, secret) = invitation(&owner, "viewer").await;
+    let path = format!("{INVITATIONS}/{}", made["id"].as_str().unwrap());
+    assert_eq!(send(owner.ask(Method::DELETE, &path)).await.status, 200);
+    assert_eq!(accept(&ada, &secret).await.problem(), "not-found");
+    let again = send(owner.ask(Method::DELETE, &path)).await;
+    assert_eq!(again.problem(), "not-found");
+    let (_, secret) = invitation(&owner, "viewer").await;
+    app.clock.advance(7 * DAY);
+    let ada = Caller::with_cookie(&app, Some(&ada.cookie)).await;
+    assert_eq!(read(&ada, &secret).await.problem(), "not-found");
+    assert_eq!(accept(&ada, &secret).await.problem(), "not-found");
+}
+
+#[tokio::test]
+async fn what_could_not_be_meant_is_refused() {
+    let app = TestApp::start().await;
+    let owner = Caller::with_project(&app).await;
+    for role in [json!("owner"), json!("admin"), json!(""), json!(null)] {
+        let answer = owner.post(INVITATIONS, json!({ "role": role })).await;
+        assert_eq!(answer.problem(), "invalid-request", "{role}");
+    }
+    let own = format!("{PEOPLE}/{}", owner.sub);
+    let answer = owner.put(&own, json!({ "role": "viewer" })).await;
+    assert_eq!(answer.problem(), "not-allowed");
+    assert_eq!(remove(&owner, &owner).await.problem(), "not-allowed");
+    let heir = json!({ "sub": owner.sub });
+    let answer = owner.put("/api/projects/game/owner", heir).await;
+    assert_eq!(answer.problem(), "invalid-request");
+    for _ in 0..20 {
+        invitation(&owner, "viewer").await;
+    }
+    let answer = owner.post(INVITATIONS, json!({ "role": "viewer" })).await;
+    assert_eq!(answer.status, StatusCode::CONFLICT);
+    assert_eq!(answer.problem(), "quota-exceeded");
+}
+
+#[tokio::test]
+async fn a_role_holds_from_the_next_request_on() {
+    let app = TestApp::start().await;
+    let owner = Caller::with_project(&app).await;
+    let ada = owner.invite("viewer").await;
+    let files = || archive(&[("index.html", b"x")]);
+    let deploy = async || ada.deploy("dev", files()).await;
+    assert_eq!(deploy().await.problem(), "not-allowed");
+    let path = format!("{PEOPLE}/{}", ada.sub);
+    let changed = owner.put(&path, json!({ "role": "developer" })).await;
+    assert_eq!(changed.json::<Value>()["role"], "developer");
+    assert_eq!(deploy().await.status, StatusCode::CREATED);
+    let shown: Value = ada.get("/api/projects/game").await.json();
+    let deployment = &shown["environments"]["dev"]["deployment"];
+    assert_eq!(deployment["deployed_by"]["sub"], ada.sub.to_string());
+    assert_eq!(shown["role"], "developer");
+    // The owner sees who did it.
+    let events = app.events(AuditQuery::of(owner.sub, 1)).await;
+    assert_eq!(events[0].kind, AuditKind::Deployed);
+    assert_eq!(events[0].actor, Actor::Member(ada.sub));
+    owner.put(&path, json!({ "role": "viewer" })).await;
+    assert_eq!(deploy().await.problem(), "not-allowed");
+    assert_eq!(ada.get("/api/projects/game").await.status, 200);
+    assert_eq!(remove(&owner, &ada).await.status, 200);
+    assert_eq!(ada.get("/api/projects/game").await.problem(), "not-allowed");
+    let mine: Value = ada.get("/api/projects").await.json();
+    assert_eq!(mine["projects"], json!([]));
+}
+
+#[tokio::test]
+async fn a_member_may_leave_and_remove_nobody_else() {
+    let app = TestApp::start().await;
+    let owner = Caller::with_project(&app).await;
+    let (ada, ben) = (
+        owner.invite("developer").await,
+        owner.invite("viewer").await,
+    );
+    assert_eq!(remove(&ada, &ben).await.problem(), "not-allowed");
+    assert_eq!(remove(&ada, &owner).await.problem(), "not-allowed");
+    assert_eq!(remove(&ben, &ben).await.status, 200);
+    assert_eq!(ben.get(PEOPLE).await.problem(), "not-allowed");
+    let expected = [pair(&owner, "owner"), pair(&ada, "developer")];
+    assert_eq!(people(&owner).await, expected);
+    // An administrator may remove somebody, and invites nobody.
+    let admin = Caller::admin(&app).await;
+    let answer = admin.post(INVITATIONS, json!({ "role": "viewer" })).await;
+    assert_eq!(answer.problem(), "not-allowed");
+    assert_eq!(remove(&admin, &ada).await.status, 200);
+    let events = app.events_of(AuditKind::MemberRemoved).await;
+    let actors: Vec<_> = events.iter().map(|event| event.actor).collect();
+    assert_eq!(actors, [Actor::Admin(admin.sub), Actor::Member(ben.sub)]);
+}
+
+#[tokio::test]
+async fn a_project_is_handed_on_with_what_its_owner_made_ended() {
+    let app = TestApp::start().await;
+    let owner = Caller::with_project(&app).await;
+    let ada = owner.invite("developer").await;
+    let (_, secret) = invitation(&owner, "developer").await;
+    let body = json!({ "name": "ci", "scopes": ["logs"] });
+    let token: Value = owner.post("/api/projects/game/tokens", body).await.json();
+    let token = owner.with_token(token["secret"].as_str().unwrap());
+    assert_eq!(token.get("/api/projects/game/logs").await.status, 200);
+    let hand_on = async |from: &Caller<'_>, to: &Caller<'_>| {
+        let heir = json!({ "sub": to.sub });
+        from.put("/api/projects/game/owner", heir).await
+    };
+    assert_eq!(hand_on(&ada, &owner).await.problem(), "not-allowed");
+    let stranger = Caller::account(&app).await;
+    assert_eq!(hand_on(&owner, &stranger).await.problem(), "not-found");
+    let handed: Value = hand_on(&owner, &ada).await.json();
+    assert_eq!(handed["owner"], ada.sub.to_string());
+    assert_eq!(handed["role"], "developer");
+    let expected = [pair(&ada, "owner"), pair(&owner, "developer")];
+    assert_eq!(people(&owner).await, expected);
+    assert_eq!(hand_on(&owner, &ada).await.problem(), "not-allowed");
+    assert_eq!(accept(&stranger, &secret).await.problem(), "not-found");
+    let refused = token.get("/api/projects/game/logs").await;
+    assert_eq!(refused.problem(), "not-signed-in");
+    assert_eq!(hand_on(&ada, &owner).await.status, 200);
+}
+
+#[tokio::test]
+async fn a_suspended_member_does_nothing_and_the_game_stays() {
+    let app = TestApp::start().await;
+    let (owner, _) = Caller::with_game(&app, "prod").await;
+    let ada = owner.invite("developer").await;
+    app.suspend(ada.sub, None).await;
+    app.learn_who_may_play().await;
+    let refused = ada.get("/api/projects/game").await;
+    assert_eq!(refused.problem(), "account-suspended");
+    let heir = json!({ "sub": ada.sub });
+    let answer = owner.put("/api/projects/game/owner", heir).await;
+    assert_eq!(answer.problem(), "not-allowed");
+    let (_, secret) = invitation(&owner, "viewer").await;
+    assert_eq!(accept(&ada, &secret).await.problem(), "account-suspended");
+    let shown: Value = owner.get("/api/projects/game").await.json();
+    assert_eq!(shown["standing"]["state"], "live");
+}
