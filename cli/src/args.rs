@@ -1,6 +1,7 @@
 //! The command line's grammar and its help.
 
 mod dev;
+mod errors;
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -10,6 +11,7 @@ use platform_protocol::deploy_token::{DEFAULT_DAYS, MAX_DAYS, Scope};
 use platform_protocol::names::Environment;
 
 pub(crate) use self::dev::DevOptions;
+pub(crate) use self::errors::{ErrorsCommand, ErrorsOptions, GroupArguments};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -243,6 +245,9 @@ Examples:
   platform logs --follow
   platform logs --json | jq .message")]
     Logs(LogsOptions),
+    /// List errors, those with one cause as one group
+    #[command(after_help = errors::EXAMPLES)]
+    Errors(ErrorsOptions),
     /// Show the warnings that a deploy would print
     #[command(after_help = "Examples:\n  platform check\n  platform check build/web --strict")]
     Check {
@@ -278,6 +283,15 @@ impl Command {
             | Self::TestToken { json, .. }
             | Self::Check { json, .. }
             | Self::Logs(LogsOptions { json, .. })
+            | Self::Errors(ErrorsOptions {
+                command: Some(ErrorsCommand::Show { json, .. }),
+                ..
+            })
+            | Self::Errors(ErrorsOptions {
+                command: None,
+                json,
+                ..
+            })
             | Self::Backend {
                 command: BackendCommand::Show { json, .. } | BackendCommand::Variables { json, .. },
             }

@@ -6,6 +6,7 @@ mod completions;
 mod deploy;
 mod deployments;
 mod dev;
+mod errors;
 mod frames;
 mod init;
 mod login;
@@ -122,6 +123,7 @@ pub(crate) async fn run(
             json,
         } => test_token::run(&context, number, guest, json).await,
         Command::Logs(options) => logs::run(&context, &options).await,
+        Command::Errors(options) => errors::run(&context, options).await,
         Command::Check {
             directory,
             strict,

@@ -34,6 +34,9 @@ async fn help_is_a_result_and_changes_only_on_purpose() {
         "runtime",
         "test-token",
         "logs",
+        "errors",
+        "errors show",
+        "errors resolve",
         "check",
         "completions",
     ] {

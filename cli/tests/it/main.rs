@@ -8,6 +8,7 @@
 mod backend;
 mod deploying;
 mod dev;
+mod errors;
 mod exits;
 mod frames;
 mod help;

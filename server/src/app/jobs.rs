@@ -23,7 +23,7 @@ use crate::config::show::OPERATIONS;
 use crate::domain::node::NodeReport;
 use crate::games::{self, GamesState};
 use crate::hosting::HostingState;
-use crate::logs::SweepLogs;
+use crate::logs::{GroupErrors, SweepLogs};
 use crate::platform::jobs::{Job, JobError, Schedule, spawn};
 use crate::platform::nodes::{Nodes, ReportNode};
 use crate::players::counting::persistence::CountPlayers;
@@ -59,6 +59,7 @@ pub(super) fn start(state: &AppState) -> JoinSet<()> {
     tasks.start(NoteRefusals(auth()));
     tasks.start(SweepDeployments(Arc::clone(&state.projects)));
     tasks.start(SweepLogs::new(Arc::clone(&state.logs)));
+    tasks.start(GroupErrors(Arc::clone(&state.logs)));
     tasks.start(CountPlayers::new(Arc::clone(&state.players)));
     tasks.start(SweepMemory(state.clone()));
     if state.games.presence.is_shared() || state.games.files.is_shared() {

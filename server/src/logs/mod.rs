@@ -3,11 +3,13 @@
 //! | module | contents |
 //! |---|---|
 //! | [`handlers`] | the endpoints: receiving records (`ingest`), search, streams, errors |
+//! | [`grouping`] | grouping errors by their causes |
 //! | [`limits`] | the rate limits on received records |
 //! | [`sanitize`] | what of a record is kept |
 //! | [`streams`] | sending new records to those who follow |
 //! | [`sweep`] | removing old records, and those over a quota |
 
+pub mod grouping;
 pub mod handlers;
 pub mod limits;
 pub mod sanitize;
@@ -20,10 +22,13 @@ use axum::extract::FromRef;
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
-use self::handlers::{errors, search, stream};
+pub(crate) use self::grouping::GroupErrors;
+use self::grouping::sources::Sources;
+use self::handlers::{error_group, error_groups, error_state, errors, search, stream};
 pub use self::limits::{LogLimits, LogRates, WAITING};
 pub(crate) use self::sweep::SweepLogs;
 use crate::auth::AuthState;
+use crate::games::GamesState;
 use crate::logs::streams::LogStreams;
 use crate::platform::Platform;
 
@@ -38,6 +43,8 @@ where
         .routes(routes!(search::handle))
         .routes(routes!(stream::handle))
         .routes(routes!(errors::handle))
+        .routes(routes!(error_groups::handle))
+        .routes(routes!(error_group::handle, error_state::handle))
 }
 
 /// The state of frontend logs.
@@ -45,10 +52,14 @@ where
 pub struct LogsState {
     /// The state that every slice uses.
     pub platform: Arc<Platform>,
+    /// The games, whose files errors refer to.
+    pub games: Arc<GamesState>,
     /// The senders and readers of logs.
     pub auth: Arc<AuthState>,
     /// The rate limits on received records.
     pub limits: LogLimits,
     /// The open streams.
     pub streams: LogStreams,
+    /// The sources of scripts, for places in stacks.
+    pub sources: Sources,
 }

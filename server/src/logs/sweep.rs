@@ -22,6 +22,8 @@ const BATCH: usize = 50;
 /// The maximum number of writes per check for projects over the quota: removing old records must
 /// not wait for the end of a flood.
 const QUOTA_WRITES: usize = 1_000;
+/// The maximum number of groups, and of counts, that one write removes.
+const GROUPS: usize = 500;
 const DAY_MILLIS: Millis = 24 * 60 * 60 * 1_000;
 /// Removes records that are older than the setting, in small writes, and returns their number.
 ///
@@ -54,6 +56,22 @@ pub async fn sweep_quota(store: &dyn Store, quota: u64) -> Result<usize, StoreEr
         }
     }
     Ok(removed)
+}
+
+/// Removes groups of errors that have not happened for long, and old counts of them, in small
+/// writes. Returns their number.
+///
+/// # Errors
+/// Errors of the store; what was already removed stays removed.
+pub async fn sweep_groups(store: &dyn Store, now: Millis) -> Result<usize, StoreError> {
+    let mut removed = 0;
+    loop {
+        let batch = store.sweep_error_groups(now, GROUPS).await?;
+        removed += batch;
+        if batch < GROUPS {
+            return Ok(removed);
+        }
+    }
 }
 
 /// The job that sweeps: records over the quota in every run, and old records in some runs.
@@ -98,11 +116,15 @@ impl SweepLogs {
         // Records that arrived after their project was removed, or that remained when the server
         // stopped.
         let removed = sweep_removed(&*platform.store).await;
+        let groups = sweep_groups(&*platform.store, platform.clock.now()).await;
         JobError::join([
             old.map(drop)
                 .map_err(JobError::because("old log records could not be removed")),
             removed.map(drop).map_err(JobError::because(
                 "log records of removed projects could not be removed",
+            )),
+            groups.map(drop).map_err(JobError::because(
+                "old groups of errors could not be removed",
             )),
         ])
     }

@@ -133,6 +133,7 @@ macro_rules! project {
 }
 
 const NO_SUCH_TOKEN: &str = project!("/tokens/{token}");
+const NO_GROUP: &str = project!("/error-groups/{group}");
 
 /// Returns every call except those of administration.
 fn of_projects(deployment: &str) -> Vec<Call> {
@@ -154,6 +155,14 @@ fn of_projects(deployment: &str) -> Vec<Call> {
         (get.clone(), project!("/players"), none(), READ),
         (get.clone(), project!("/players/chart"), none(), READ),
         (get.clone(), project!("/errors"), none(), LOGS),
+        (get.clone(), project!("/error-groups"), none(), LOGS),
+        (get.clone(), NO_GROUP, none(), NO_LOG),
+        (
+            Method::PUT,
+            NO_GROUP,
+            json(json!({ "state": "open" })),
+            scoped(NOT_THERE, DEVELOPER, MISSING),
+        ),
         (get, project!("/tokens"), none(), OWNER),
         (post.clone(), project!("/tokens"), new_token, OWNER_ALONE),
         (Method::DELETE, NO_SUCH_TOKEN, none(), NOT_THERE),

@@ -25,6 +25,7 @@ mod deploy_tokens;
 mod deploys;
 mod device;
 mod device_page;
+mod error_groups;
 mod fixtures;
 mod heartbeat;
 mod hosting;

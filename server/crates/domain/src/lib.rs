@@ -19,6 +19,8 @@
 //! taking them down |
 //! | [`presence`], [`counting`] | who is playing now; players over time |
 //! | [`log`], [`page`] | frontend log records; the page that sends them |
+//! | [`stack`], [`fingerprint`], [`error_group`] | errors: how engines describe them, which have one
+//! cause, and those with one cause as a group |
 //! | [`audit`], [`administration`] | the log of security events; what administrators see |
 
 pub mod administration;
@@ -31,7 +33,9 @@ pub mod date;
 pub mod deploy_token;
 pub mod device;
 pub mod entropy;
+pub mod error_group;
 pub mod errors;
+pub mod fingerprint;
 pub mod identity;
 pub mod key;
 pub mod left_guest;
@@ -46,5 +50,6 @@ pub mod project;
 pub mod room;
 pub mod session;
 pub mod sign_in;
+pub mod stack;
 pub mod takedown;
 pub mod username;

@@ -86,6 +86,15 @@ pub struct NewLogRecords {
     pub entries: Vec<LogEntry>,
 }
 
+impl NewLogRecords {
+    /// Returns whether one of them is an error.
+    #[must_use]
+    pub fn has_errors(&self) -> bool {
+        let mut entries = self.entries.iter();
+        entries.any(|entry| entry.level == LogLevel::Error)
+    }
+}
+
 /// A stored record.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct StoredLogRecord {

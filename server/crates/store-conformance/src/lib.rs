@@ -188,6 +188,14 @@ macro_rules! suite {
                 a_search_finds_what_is_asked_for_and_nothing_else
                 a_search_looks_at_so_many_and_goes_on_from_there
                 a_page_ends_after_so_many_bytes_and_goes_on_from_there
+                environments_with_new_errors_are_known_until_they_are_grouped
+                errors_of_one_cause_add_up
+                groups_are_found_by_state_and_text_and_in_pages
+                a_resolved_group_comes_back_with_a_later_deployment
+                an_environment_has_only_so_many_groups
+                old_groups_and_counts_are_swept
+                the_groups_of_a_removed_project_go_with_it
+                of_two_who_group_the_same_errors_one_is_counted
             }
             merges {
                 any_history_of_one_place_agrees_with_the_rules
@@ -317,6 +325,7 @@ macro_rules! concurrent_suite {
             logs {
                 many_requests_at_once_are_all_kept
                 who_reads_on_while_others_write_misses_nothing
+                of_two_who_group_the_same_errors_one_is_counted
             }
             merges {
                 any_history_of_one_place_agrees_with_the_rules

@@ -1,6 +1,7 @@
 //! The requirements on frontend log records.
 
 mod errors;
+mod groups;
 mod search;
 
 use std::collections::HashSet;
@@ -19,6 +20,13 @@ use super::{Handles, NOW, Place};
 pub use self::errors::{
     errors_are_counted_by_deployment_and_hour,
     numbers_of_errors_outlive_their_records_and_end_some_day,
+};
+pub use self::groups::{
+    a_resolved_group_comes_back_with_a_later_deployment, an_environment_has_only_so_many_groups,
+    environments_with_new_errors_are_known_until_they_are_grouped, errors_of_one_cause_add_up,
+    groups_are_found_by_state_and_text_and_in_pages,
+    of_two_who_group_the_same_errors_one_is_counted, old_groups_and_counts_are_swept,
+    the_groups_of_a_removed_project_go_with_it,
 };
 pub use self::search::{
     a_page_ends_after_so_many_bytes_and_goes_on_from_there,

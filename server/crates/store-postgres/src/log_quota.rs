@@ -77,18 +77,14 @@ async fn sweep_one(transaction: &Transaction, slug: &str, limit: usize) -> Resul
     if removed > 0 {
         return Ok(removed);
     }
-    transaction
-        .execute(
-            "DELETE FROM log_error_counts WHERE environment = ANY($1)",
-            &[&environments],
-        )
-        .await?;
-    transaction
-        .execute(
-            "DELETE FROM log_days WHERE environment = ANY($1)",
-            &[&environments],
-        )
-        .await?;
+    for sql in [
+        "DELETE FROM log_error_counts WHERE environment = ANY($1)",
+        "DELETE FROM log_error_hours WHERE environment = ANY($1)",
+        "DELETE FROM log_error_groups WHERE environment = ANY($1)",
+        "DELETE FROM log_days WHERE environment = ANY($1)",
+    ] {
+        transaction.execute(sql, &[&environments]).await?;
+    }
     let removed = transaction
         .execute(
             "DELETE FROM log_environments WHERE id = ANY($1)",

@@ -186,6 +186,7 @@ async fn reserve<'a>(
 ) -> Result<BTreeMap<Name<'a>, (i64, i64)>, Error> {
     let (mut ids, mut counts, mut firsts, mut ends) = (vec![], vec![], vec![], vec![]);
     let (mut bytes, mut strangers, mut names) = (vec![], vec![], BTreeMap::new());
+    let mut errors: Vec<bool> = Vec::new();
     for (name, requests) in requests {
         let Some(id) = known.get(name) else { continue };
         let now = requests.iter().map(|request| request.received_at).max();
@@ -204,6 +205,7 @@ async fn reserve<'a>(
         ends.push(end(now).0);
         bytes.push(requests.iter().map(size).sum::<i64>());
         strangers.push(of_strangers.map(size).sum::<i64>());
+        errors.push(requests.iter().any(|request| request.has_errors()));
     }
     // New ids follow the last id. If a clock was far ahead when that id was assigned, it does not
     // count; then, and as long as there may be records of such a time (`far_id`), the last record
@@ -220,11 +222,13 @@ async fn reserve<'a>(
                  far_id = CASE WHEN greatest(e.last_id, e.far_id) < new.upto THEN 0
                      ELSE greatest(e.last_id, e.far_id) END,
                  bytes = e.bytes + new.bytes,
-                 strangers_bytes = e.strangers_bytes + new.strangers
+                 strangers_bytes = e.strangers_bytes + new.strangers,
+                 ungrouped = e.ungrouped OR new.errors
              FROM unnest($1::bigint[], $2::bigint[], $3::bigint[], $4::bigint[], $5::bigint[],
-                 $6::bigint[]) AS new (id, count, first, upto, bytes, strangers)
+                 $6::bigint[], $7::boolean[])
+                 AS new (id, count, first, upto, bytes, strangers, errors)
              WHERE e.id = new.id RETURNING e.id, e.last_id - new.count + 1",
-            &[&ids, &counts, &firsts, &ends, &bytes, &strangers],
+            &[&ids, &counts, &firsts, &ends, &bytes, &strangers, &errors],
         )
         .await?;
     let mut places = BTreeMap::new();

@@ -67,10 +67,16 @@ pub(super) const LOGS: Schema = Schema {
     incoming: "platform_log_incoming",
     nodes: None,
     readable_from: 1,
-    migrations: &[(
-        "V1__first",
-        include_str!("../migrations/logs/0001_first.sql"),
-    )],
+    migrations: &[
+        (
+            "V1__first",
+            include_str!("../migrations/logs/0001_first.sql"),
+        ),
+        (
+            "V2__error_groups",
+            include_str!("../migrations/logs/0002_error_groups.sql"),
+        ),
+    ],
 };
 
 /// How long a start waits for another program that changes the schema.

@@ -61,12 +61,16 @@ pub(super) fn sweep_project(
     if removed > 0 {
         return Ok(removed);
     }
-    connection
-        .prepare_cached(
-            "DELETE FROM log_error_counts WHERE environment IN
-                 (SELECT id FROM log_environments WHERE project = ?1)",
-        )?
-        .execute([slug])?;
+    for sql in [
+        "DELETE FROM log_error_counts WHERE environment IN
+             (SELECT id FROM log_environments WHERE project = ?1)",
+        "DELETE FROM log_error_hours WHERE environment IN
+             (SELECT id FROM log_environments WHERE project = ?1)",
+        "DELETE FROM log_error_groups WHERE environment IN
+             (SELECT id FROM log_environments WHERE project = ?1)",
+    ] {
+        connection.prepare_cached(sql)?.execute([slug])?;
+    }
     Ok(connection
         .prepare_cached("DELETE FROM log_environments WHERE project = ?1")?
         .execute([slug])?)

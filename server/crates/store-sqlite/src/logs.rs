@@ -141,14 +141,15 @@ pub(super) fn add_log_records(connection: &Connection, new: &NewLogRecords) -> R
     connection
         .prepare_cached(
             "UPDATE log_environments SET bytes = bytes + added.all_of_them,
-                 strangers_bytes = strangers_bytes + added.of_strangers
+                 strangers_bytes = strangers_bytes + added.of_strangers,
+                 ungrouped = ungrouped OR ?4
              FROM (
                  SELECT sum(bytes) AS all_of_them, sum(bytes * is_strangers) AS of_strangers
                  FROM log_record_sizes WHERE id BETWEEN ?2 AND ?3
              ) AS added
              WHERE id = ?1",
         )?
-        .execute([environment, first, last])?;
+        .execute(params![environment, first, last, new.has_errors()])?;
     super::error_counts::add(connection, environment, new)
 }
 

@@ -126,6 +126,10 @@ pub(super) const LOGS: Schema = Schema(&[
         "V4__strangers",
         include_str!("../migrations/logs/0004_strangers.sql"),
     ),
+    (
+        "V5__error_groups",
+        include_str!("../migrations/logs/0005_error_groups.sql"),
+    ),
 ]);
 
 /// The table in which the migration library records the applied migrations.

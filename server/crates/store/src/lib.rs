@@ -12,6 +12,7 @@ mod deployments;
 mod device_codes;
 mod devices;
 mod environments;
+mod error_groups;
 mod keys;
 mod left_guests;
 mod logs;
@@ -24,6 +25,7 @@ mod sessions;
 mod sign_ins;
 mod stored_files;
 pub mod stored_forms;
+pub mod stored_groups;
 mod suspensions;
 pub mod tables;
 mod takedown;
@@ -39,6 +41,7 @@ pub use self::deployments::DeploymentStore;
 pub use self::device_codes::DeviceCodeStore;
 pub use self::devices::DeviceStore;
 pub use self::environments::EnvironmentStore;
+pub use self::error_groups::ErrorGroupStore;
 pub use self::keys::KeyStore;
 pub use self::left_guests::LeftGuestStore;
 pub use self::logs::LogStore;
@@ -196,6 +199,7 @@ pub trait Store:
     + DeviceCodeStore
     + DeviceStore
     + EnvironmentStore
+    + ErrorGroupStore
     + KeyStore
     + LeftGuestStore
     + LogStore

@@ -405,7 +405,13 @@ pub const PARTS: &[Part] = &[
     Part::logs(
         "log_environments",
         &["id"],
-        &[("id", Integer), ("project", Text), ("environment", Text)],
+        &[
+            ("id", Integer),
+            ("project", Text),
+            ("environment", Text),
+            ("grouped_id", Integer),
+            ("ungrouped", Boolean),
+        ],
     )
     .numbered("id"),
     Part::logs(
@@ -440,6 +446,32 @@ pub const PARTS: &[Part] = &[
             ("errors", Integer),
             ("warnings", Integer),
             ("last_at", Integer),
+        ],
+    ),
+    Part::logs(
+        "log_error_groups",
+        &["environment", "fingerprint"],
+        &[
+            ("environment", Integer),
+            ("fingerprint", Bytes),
+            ("state", Text),
+            ("first_at", Integer),
+            ("last_at", Integer),
+            ("count", Integer),
+            ("of_stranger", Boolean),
+            ("players", Bytes),
+            ("search", Text),
+            ("detail", Text),
+        ],
+    ),
+    Part::logs(
+        "log_error_hours",
+        &["environment", "fingerprint", "hour"],
+        &[
+            ("environment", Integer),
+            ("fingerprint", Bytes),
+            ("hour", Integer),
+            ("count", Integer),
         ],
     ),
 ];

@@ -21,6 +21,7 @@ use crate::hosting::HostingState;
 use crate::hosting::backends::Backends;
 use crate::hosting::file_cache::Contents;
 use crate::hosting::runtime::RuntimeFiles;
+use crate::logs::grouping::sources::Sources;
 use crate::logs::streams::LogStreams;
 use crate::logs::{LogLimits, LogsState};
 use crate::platform::Platform;
@@ -97,8 +98,10 @@ pub(super) fn assemble(
     let logs = Arc::new(LogsState {
         platform: Arc::clone(platform),
         auth: Arc::clone(&auth),
+        games: Arc::clone(&games),
         limits: LogLimits::new(config, clock, &limits),
         streams,
+        sources: Sources::default(),
     });
     let admin = Arc::new(AdminState {
         platform: Arc::clone(platform),

@@ -1,6 +1,9 @@
-//! Frontend logs: receiving, searching and following records, and counting errors. One endpoint per
+//! Frontend logs: receiving, searching and following records, counting and grouping errors. One endpoint per
 //! file.
 
+pub mod error_group;
+pub mod error_groups;
+pub mod error_state;
 pub mod errors;
 pub mod ingest;
 pub mod search;

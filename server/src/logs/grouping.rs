@@ -1,0 +1,316 @@
+//! Groups new errors by their causes. The records were accepted before: a page never waits for this.
+//!
+//! | module | contents |
+//! |---|---|
+//! | [`sources`] | the sources of deployed scripts |
+//! | `source_map` | source maps |
+
+mod source_map;
+pub mod sources;
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use async_trait::async_trait;
+use platform_protocol::log::{LogLevel, LogSource};
+use uuid::Uuid;
+
+use self::sources::{Batch, FILE, NAME, Place, cut, in_scripts, is_own};
+use super::LogsState;
+use crate::clock::Millis;
+use crate::domain::error_group::{
+    ErrorGroupId, Excerpt, GroupedErrors, Occurrence, Occurrences, Sample, SourceFrame, Ungrouped,
+};
+use crate::domain::fingerprint::{Cause, fingerprint};
+use crate::domain::log::{LogTail, StoredLogRecord};
+use crate::domain::stack::{Described, Frame};
+use crate::platform::jobs::{Job, JobError, Schedule};
+use crate::store::StoreError;
+
+/// The interval of looking for new errors.
+const LOOK: Duration = Duration::from_secs(1);
+/// The maximum number of records that are grouped in one write, so that other writes do not wait
+/// long.
+const RECORDS: usize = 100;
+/// The maximum number of bytes of their texts.
+const BYTES: usize = 1024 * 1024;
+/// The maximum number of environments per round: in each round, each of them has one batch.
+const ENVIRONMENTS: usize = 32;
+/// The maximum number of rounds per run.
+const ROUNDS: usize = 20;
+/// The frames of an error that are mapped, at most.
+const FRAMES: usize = 20;
+/// The maximum number of bytes of a message.
+const MESSAGE: usize = 500;
+/// The lines of an excerpt before and after the error.
+const AROUND: u32 = 5;
+/// The maximum number of bytes of a line of an excerpt.
+const EXCERPT_LINE: usize = 200;
+
+/// Groups the new errors of all environments, and returns their number.
+///
+/// # Errors
+/// The first error of the store. The other environments are grouped all the same.
+pub async fn group_errors(state: &LogsState) -> Result<usize, StoreError> {
+    let (mut grouped, mut failed) = (0, None);
+    for _ in 0..ROUNDS {
+        let waiting = state.platform.store.list_ungrouped(ENVIRONMENTS).await?;
+        let mut in_round = 0;
+        for environment in waiting {
+            match group_batch(state, environment).await {
+                Ok(count) => in_round += count,
+                Err(error) => failed = Some(error),
+            }
+        }
+        grouped += in_round;
+        // Records of a clock that is far ahead wait for their time.
+        if in_round == 0 {
+            break;
+        }
+    }
+    failed.map_or(Ok(grouped), Err)
+}
+
+/// Groups the next errors of an environment, and returns their number.
+async fn group_batch(state: &LogsState, waiting: Ungrouped) -> Result<usize, StoreError> {
+    let store = &*state.platform.store;
+    let Ungrouped {
+        slug,
+        environment,
+        after,
+    } = waiting;
+    let tail = LogTail {
+        slug: slug.clone(),
+        environment,
+        level: LogLevel::Error,
+        after,
+        now: state.platform.clock.now(),
+        limit: RECORDS,
+        bytes: BYTES,
+        backlog: None,
+    };
+    let records = store.list_log_records_after(tail).await?.records;
+    let deployments = store.list_deployments(&slug, environment).await?;
+    let made: BTreeMap<Uuid, Millis> = deployments
+        .iter()
+        .map(|known| (known.id, known.created_at))
+        .collect();
+    let origin = &state.platform.origin;
+    let origins = (
+        origin.sub_domain(&environment.label(&slug)),
+        origin
+            .sub_domain(&format!("--{slug}"))
+            .replace(&format!("{}://", origin.scheme()), ""),
+    );
+    let mut batch = Batch::new(
+        &state.sources,
+        (&state.games.files, store),
+        (&slug, environment),
+        origins,
+    );
+    let upto = records.last().map_or(after, |record| record.id);
+    let mut groups: BTreeMap<ErrorGroupId, Occurrences> = BTreeMap::new();
+    for record in &records {
+        let (id, occurrence) = examine(&mut batch, record, &made).await;
+        match groups.get_mut(&id) {
+            Some(group) => group.add(occurrence),
+            None => {
+                groups.insert(id, Occurrences::new(id, occurrence));
+            }
+        }
+    }
+    let errors = GroupedErrors {
+        slug: slug.clone(),
+        environment,
+        after,
+        upto,
+        groups: groups.into_values().collect(),
+    };
+    let added = store.add_to_error_groups(errors).await?;
+    Ok(if added { records.len() } else { 0 })
+}
+
+/// Returns the group of a record, and what it adds to it.
+async fn examine(
+    batch: &mut Batch<'_>,
+    record: &StoredLogRecord,
+    made: &BTreeMap<Uuid, Millis>,
+) -> (ErrorGroupId, Occurrence) {
+    let entry = &record.entry;
+    let error = Described::read(&entry.message, entry.stack.as_deref());
+    let mut mapped = Mapped::default();
+    batch.next_record();
+    let frames: Vec<Frame<'_>> = match in_scripts(&error).next() {
+        Some(_) => in_scripts(&error).take(FRAMES).copied().collect(),
+        // An error of a script without a stack has a place all the same.
+        None => place_of(record).into_iter().collect(),
+    };
+    for frame in &frames {
+        mapped.add(batch, record.deployment, frame, &error).await;
+    }
+    let cause = mapped.cause();
+    let id = match (&cause, entry.source) {
+        // The address is what matters.
+        (None, LogSource::Resource) => {
+            let url = entry.url.as_deref().unwrap_or(&entry.message);
+            let path = url.split(['?', '#']).next().unwrap_or_default();
+            let cause = Cause {
+                file: path,
+                code: Some(""),
+                call: "",
+            };
+            fingerprint("resource", "", Some(&cause))
+        }
+        _ => fingerprint(error.kind, error.message, cause.as_ref()),
+    };
+    let place = cause.as_ref().and_then(|_| mapped.place());
+    let sample = Sample {
+        kind: cut(error.kind, NAME),
+        message: cut(error.message, MESSAGE),
+        place: place.unwrap_or_default(),
+        frames: mapped.frames,
+        excerpt: mapped.excerpt,
+    };
+    let deployment = record.deployment.map(|id| {
+        let deployed_at = made.get(&id).copied();
+        (id, deployed_at.filter(|_| !mapped.is_outdated))
+    });
+    let occurrence = Occurrence {
+        record: record.id,
+        count: entry.count,
+        player: record.player,
+        deployment,
+        engine: error.engine,
+        sample,
+    };
+    (id, occurrence)
+}
+
+/// The place that a record names itself.
+fn place_of(record: &StoredLogRecord) -> Option<Frame<'_>> {
+    let entry = &record.entry;
+    let is_script = entry.source == LogSource::Error;
+    Some(Frame {
+        call: "",
+        file: entry.url.as_deref().filter(|_| is_script)?,
+        line: entry.line.filter(|line| *line > 0)?,
+        column: entry.column.unwrap_or(0),
+    })
+}
+
+/// The frames of an error in the game's sources.
+#[derive(Default)]
+struct Mapped {
+    frames: Vec<SourceFrame>,
+    /// The places of the game's own frames, with the number of the frame and the engine's name for
+    /// the function.
+    places: Vec<(usize, Place, String)>,
+    excerpt: Option<Excerpt>,
+    /// Whether the excerpt is of the game's own code.
+    has_own: bool,
+    /// Whether a script is not of the deployment that was current.
+    is_outdated: bool,
+}
+
+impl Mapped {
+    async fn add(
+        &mut self,
+        batch: &mut Batch<'_>,
+        deployment: Option<Uuid>,
+        frame: &Frame<'_>,
+        error: &Described<'_>,
+    ) {
+        let path = batch.path_of(frame.file);
+        let mut shown = SourceFrame {
+            call: cut(frame.call, NAME),
+            file: cut(path.as_deref().unwrap_or(frame.file), FILE),
+            line: frame.line,
+            column: frame.column,
+            mapped: false,
+        };
+        if let (Some(path), Some(deployment)) = (path, deployment)
+            && let Some(found) = batch.script(deployment, &path).await
+        {
+            self.is_outdated |= !found.is_current;
+            let place = found.script.place(frame, &path, error.engine);
+            (shown.file, shown.line, shown.column) =
+                (cut(&place.file, FILE), place.line, place.column);
+            shown.mapped = place.is_mapped;
+            let own = is_own(&place);
+            if self.excerpt.is_none() || (own && !self.has_own) {
+                let text = found.script.text(frame, error.engine);
+                let excerpt = text.and_then(|text| excerpt(text, &place));
+                if excerpt.is_some() {
+                    (self.excerpt, self.has_own) = (excerpt, own);
+                }
+            }
+            let number = self.frames.len();
+            self.places.push((number, place, frame.call.to_owned()));
+        }
+        self.frames.push(shown);
+    }
+
+    /// The innermost frame in the game's own code, or in a library if there is none.
+    fn innermost(&self) -> Option<&(usize, Place, String)> {
+        let own = self.places.iter().find(|(_, place, _)| is_own(place));
+        own.or_else(|| self.places.first())
+    }
+
+    fn cause(&self) -> Option<Cause<'_>> {
+        let (_, place, call) = self.innermost()?;
+        Some(Cause {
+            file: &place.file,
+            code: place.code.as_deref().filter(|code| !code.is_empty()),
+            call,
+        })
+    }
+
+    fn place(&self) -> Option<String> {
+        let (number, ..) = self.innermost()?;
+        let frame = self.frames.get(*number)?;
+        Some(format!("{}:{}:{}", frame.file, frame.line, frame.column))
+    }
+}
+
+/// Returns the lines around a place. Long lines are cut around the column.
+fn excerpt(text: &source_map::Text, place: &Place) -> Option<Excerpt> {
+    text.line(place.line)?;
+    let first = place.line.saturating_sub(AROUND).max(1);
+    let mut lines = Vec::new();
+    for number in first..=place.line.saturating_add(AROUND) {
+        let Some(line) = text.line(number) else { break };
+        let from = if number == place.line {
+            (place.column as usize).saturating_sub(EXCERPT_LINE / 2)
+        } else {
+            0
+        };
+        let from = if line.len() > EXCERPT_LINE { from } else { 0 };
+        let start = line.floor_char_boundary(from.min(line.len()));
+        lines.push(cut(&line[start..], EXCERPT_LINE));
+    }
+    Some(Excerpt {
+        file: place.file.clone(),
+        first,
+        line: place.line,
+        lines,
+    })
+}
+
+/// The job that groups new errors.
+#[derive(Debug)]
+pub(crate) struct GroupErrors(pub(crate) Arc<LogsState>);
+
+#[async_trait]
+impl Job for GroupErrors {
+    fn schedule(&self) -> Schedule {
+        Schedule::from_start("group-errors", LOOK).on_one_node()
+    }
+
+    async fn run(&mut self) -> Result<(), JobError> {
+        let grouped = group_errors(&self.0).await;
+        grouped
+            .map(drop)
+            .map_err(JobError::because("new errors could not be grouped"))
+    }
+}
