@@ -70,6 +70,17 @@ export const make = (name, properties = {}, ...inside) => {
 };
 
 /**
+ * Replaces what is in an element, unless it says the same already: a link in it may have the focus.
+ *
+ * @param {HTMLElement} element
+ * @param {...Inside} inside
+ */
+export const refill = (element, ...inside) => {
+  const filled = make("span", {}, ...inside);
+  if (filled.textContent !== element.textContent) element.replaceChildren(...filled.childNodes);
+};
+
+/**
  * Shows text that somebody else wrote, isolated from the direction of the text around it.
  *
  * @param {unknown} text

@@ -1,8 +1,9 @@
 // How many errors and warnings each deployment has logged in the chosen period.
 
-import { byId, make, moment } from "./dom.js";
+import { byId, make, moment, refill } from "./dom.js";
 import { nameOf } from "./deployments.js";
 import { PERIODS } from "./project.js";
+import { deployFirst } from "./undeployed.js";
 
 /** @import { Schemas } from "../types/api.d.ts" */
 /** @import { Desk, Part } from "./project.js" */
@@ -61,7 +62,11 @@ const count = async (desk) => {
   );
   byId("error-table").hidden = !rows.length;
   byId("no-errors").hidden = deployments.length > 0;
-  byId("no-errors").textContent = `No error and no warning was logged in ${words}.`;
+  refill(
+    byId("no-errors"),
+    `No error and no warning was logged in ${words}. `,
+    current ? "What goes wrong in the game comes here by itself." : deployFirst(desk),
+  );
   byId("error-words").textContent = deployments.length
     ? `In ${words}, by whole hours; a record that stands for many counts as many.`
     : "";

@@ -2,10 +2,12 @@
 // numbers as tables.
 
 import { Charts } from "./charts.js";
-import { allById, byId, count, make, mean, momentText, playersNow, sum } from "./dom.js";
+import { allById, byId, count, make, mean, momentText, playersNow, refill, sum } from "./dom.js";
 import { PERIODS } from "./project.js";
+import { deployFirst } from "./undeployed.js";
 
 /** @import { Schemas } from "../types/api.d.ts" */
+/** @import { Inside } from "./dom.js" */
 /** @import { Desk, Part, Period } from "./project.js" */
 
 const MINUTE = 60_000;
@@ -56,14 +58,21 @@ const summed = (points, length) => {
 };
 
 /**
- * Returns what is shown if nobody has ever played.
+ * Returns what is shown if nobody has ever played, and what to do about it.
  *
- * @param {Schemas["Environment"]} now
+ * @param {Desk} desk
+ * @returns {Inside[]}
  */
-const never = ({ deployment: current, url }) =>
-  current
-    ? `Nobody has played here yet. Who plays at ${url} is counted within a minute.`
-    : "Nobody has played here yet: there is nothing to play.";
+const never = (desk) => {
+  const { deployment: current, url } = desk.now;
+  if (!current)
+    return ["Nobody has played here yet: there is nothing to play. ", deployFirst(desk)];
+  return [
+    "Nobody has played here yet. Who plays at ",
+    make("a", { href: url, target: "_blank", rel: "noopener", textContent: url }),
+    " is counted within a minute: send somebody the address.",
+  ];
+};
 
 /** The players of a project, for one environment and period at a time. */
 class Players {
@@ -137,8 +146,10 @@ class Players {
     byId("playing-words").textContent = peak ? `${summary}.` : "";
     byId("playing").alt = `Players at one time: ${summary}. The table below has the numbers.`;
     byId("nobody").hidden = peak > 0;
-    byId("nobody").textContent =
-      days.length || now !== 0 ? `Nobody played in ${words}.` : never(this.#desk.now);
+    refill(
+      byId("nobody"),
+      ...(days.length || now !== 0 ? [`Nobody played in ${words}.`] : never(this.#desk)),
+    );
     byId("over-time").hidden = !peak;
     byId("different").hidden = !days.length;
     byId("error").textContent = percent.format(error);

@@ -1,10 +1,21 @@
 // What to do in an environment to which nothing is deployed yet.
 
-import { byId } from "./dom.js";
+import { byId, make } from "./dom.js";
 
 /** @import { Desk, Part } from "./project.js" */
 
 const NAMES = { dev: "dev", prod: "production" };
+
+/**
+ * Returns what to do next where something is missing because nothing is deployed.
+ *
+ * @param {Desk} desk
+ */
+export const deployFirst = ({ slug, environment }) =>
+  make("a", {
+    href: `/projects/${slug}/deployments?env=${environment}`,
+    textContent: `Deploy the game to ${NAMES[environment]} first.`,
+  });
 
 /**
  * The notice above the other sections.

@@ -43,6 +43,10 @@ async fn a_fresh_project_says_what_to_do(stage: Stage) {
     stage.says("Nothing was logged yet").await;
     scene.turn_to(&stage, "players").await;
     stage.says("there is nothing to play").await;
+    stage.press("Deploy the game to production first.").await;
+    let deployments = format!("{}?env=prod", scene.tab("deployments"));
+    stage.arrives_at(&deployments).await;
+    stage.says("Nothing is deployed to production yet").await;
     scene.turn_to(&stage, "settings").await;
     stage.says("None is set").await;
     stage.says("platform-server project transfer game").await;
