@@ -17,7 +17,7 @@ use platform_compression::{BEST, SMALL, brotli};
 
 /// The console's stylesheet: what the pages share, and then what each has for
 /// itself. It is small enough to be sent as one, whichever page comes first.
-const STYLES: [&str; 5] = ["shared", "log", "build", "project", "admin"];
+const STYLES: [&str; 6] = ["shared", "log", "build", "project", "errors", "admin"];
 
 fn main() -> Result<(), Box<dyn Error>> {
     // Cargo tells build scripts everything through the environment.

@@ -66,6 +66,15 @@ impl Deployer {
         format!("/api/projects/{}/environments/prod", Self::SLUG)
     }
 
+    /// Builds a request of a page of the game in production that sends log records.
+    pub fn log(&self, body: String) -> RequestBuilder {
+        self.client
+            .post(format!("{}/__platform/logs", self.base))
+            .header(HOST, format!("{}.{}", Self::SLUG, self.host))
+            .header(CONTENT_TYPE, "application/json")
+            .body(body)
+    }
+
     /// Requests a file of the game in production and returns its status and content.
     ///
     /// # Panics

@@ -69,14 +69,7 @@ async fn fail(owner: &Deployer, number: usize, build: &Build) {
         })
         .collect();
     let body = json!({ "page": "AAAAAAAAAAAAAAAAAAAAAA", "records": records });
-    let sent = owner
-        .call(Method::POST, "/__platform/logs")
-        .header("host", format!("{}.{}", Deployer::SLUG, owner.host))
-        .header("content-type", "application/json")
-        .body(body.to_string())
-        .send()
-        .await
-        .unwrap();
+    let sent = owner.log(body.to_string()).send().await.unwrap();
     assert_eq!(sent.status(), 204, "{}", build.name);
 }
 

@@ -152,13 +152,14 @@ async fn errors_of_one_cause_in_several_builds_and_browsers_are_one_group() {
     .await;
     let second = game.deploy("index-Zz9Yy8Xx", 8).await;
     let place = format!("{}/assets/index-Zz9Yy8Xx.js:1:9", app.origin("game"));
-    let firefox = format!("TypeError: e is undefined\nt@{place}\n");
+    let nothing = "TypeError: can't access property \"score\", e is undefined";
+    let firefox = format!("{nothing}\nt@{place}\n");
     let level = |name: &str| {
         let title = format!("Error: No level {name}.");
         crash(&game.stack(&title, "index-Zz9Yy8Xx", 25), &title)
     };
     game.log(vec![
-        crash(&firefox, "TypeError: e is undefined"),
+        crash(&firefox, nothing),
         level("forest"),
         level("desert"),
     ])

@@ -63,6 +63,7 @@ fn main() -> std::process::ExitCode {
         project::palette::TESTS,
         project::players::TESTS,
         project::log::TESTS,
+        project::errors::TESTS,
         project::settings::TESTS,
         project::takedown::TESTS,
         admin::page::TESTS,

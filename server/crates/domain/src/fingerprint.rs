@@ -72,10 +72,15 @@ pub fn fingerprint(kind: &str, message: &str, cause: Option<&Cause<'_>>) -> Erro
         }
         Some(cause) => match cause.code {
             Some(code) => {
-                if !ENGINES_OWN.contains(&kind) && !has_literal(code) {
+                if ENGINES_OWN.contains(&kind) {
+                    parts.extend(property(message));
+                } else if !has_literal(code) {
                     parts.push(template(message));
                 }
-                parts.extend([plain_file(cause.file), squeezed(code)]);
+                // Bundlers name folders from different places.
+                let file = plain_file(cause.file);
+                let name = file.rsplit('/').next().unwrap_or_default();
+                parts.extend([name.to_owned(), squeezed(code)]);
             }
             None => {
                 let call = own_name(cause.call).to_owned();
@@ -139,6 +144,12 @@ fn is_hash(word: &str) -> bool {
         && word.bytes().all(|byte| byte.is_ascii_alphanumeric())
         && (word.bytes().any(|byte| byte.is_ascii_digit())
             || word.bytes().skip(1).any(|byte| byte.is_ascii_uppercase()))
+}
+
+/// Returns which property of nothing was wanted, if an engine says so: a line of code may want
+/// several.
+fn property(message: &str) -> Option<String> {
+    Some(of_any_engine(message)).filter(|form| form.starts_with("no ") && form != message)
 }
 
 /// Returns an engine's message in one form for all engines.
@@ -356,7 +367,7 @@ mod tests {
         );
         let other = fingerprint(
             "TypeError",
-            "e is undefined",
+            "can't access property \"score\", e is undefined",
             Some(&at("return  player.score;")),
         );
         assert_eq!(one, other);
@@ -377,6 +388,11 @@ mod tests {
         assert_ne!(of("no coins"), of("no cards"));
         assert_eq!(of("no card 7"), of("no card 8"));
         let reading = |code| fingerprint("TypeError", "x", Some(&at(code)));
+        let wanting = |name| {
+            let message = format!("Cannot read properties of undefined (reading '{name}')");
+            fingerprint("TypeError", &message, Some(&at("a.b.c()")))
+        };
+        assert_ne!(wanting("b"), wanting("c"));
         assert_ne!(reading("a.b()"), reading("a.c()"));
         assert_ne!(
             fingerprint("Error", "x", None),

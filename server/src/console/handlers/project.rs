@@ -1,5 +1,5 @@
 //! `/projects/<slug>` on the platform origin, and paths below it: the page of a project, in tabs that
-//! are addresses. Like the [Build page](super::build), they contain no data.
+//! are addresses, and that of one group of errors. Like the [Build page](super::build), they contain no data.
 
 use std::sync::Arc;
 
@@ -15,6 +15,7 @@ use platform_protocol::problem::ProblemCode;
 use super::build::sign_in;
 use crate::console::ConsoleState;
 use crate::console::files::Scripts;
+use crate::domain::error_group::ErrorGroupId;
 use crate::web::api_error::ApiError;
 use crate::web::page::{self, Layout};
 
@@ -99,6 +100,8 @@ struct Project<'a> {
     sign_in: String,
     slug: &'a str,
     tab: Tab,
+    /// The group of errors that the page is about, on an address below that of the errors.
+    group: Option<ErrorGroupId>,
 }
 
 /// Returns the routes of the tabs.
@@ -107,13 +110,20 @@ where
     S: Clone + Send + Sync + 'static,
     Arc<ConsoleState>: FromRef<S>,
 {
-    Tab::ALL.into_iter().fold(Router::new(), |router, tab| {
+    let tabs = Tab::ALL.into_iter().fold(Router::new(), |router, tab| {
         let handler = async move |State(state): State<Arc<ConsoleState>>,
                                   Path(slug): Path<String>| {
-            show(&state, &slug, tab)
+            show(&state, &slug, tab, None)
         };
         router.route(&tab.path("{slug}"), get(handler))
-    })
+    });
+    let group = async |State(state): State<Arc<ConsoleState>>,
+                       Path((slug, group)): Path<(String, String)>| {
+        let group = ErrorGroupId::parse(&group).ok_or(ProblemCode::NotFound)?;
+        show(&state, &slug, Tab::Errors, Some(group))
+    };
+    let path = format!("{}/{{group}}", Tab::Errors.path("{slug}"));
+    tabs.route(&path, get(group))
 }
 
 /// Returns a tab of a project's page, even if the project does not exist: only who may see it
@@ -121,15 +131,25 @@ where
 ///
 /// # Errors
 /// `not-found`
-fn show(state: &ConsoleState, slug: &str, tab: Tab) -> Result<Response, ApiError> {
+fn show(
+    state: &ConsoleState,
+    slug: &str,
+    tab: Tab,
+    group: Option<ErrorGroupId>,
+) -> Result<Response, ApiError> {
     check_slug_form(slug).map_err(|_| ApiError::from(ProblemCode::NotFound))?;
+    let (script, path) = match group {
+        Some(group) => ("project_error", format!("{}/{group}", tab.path(slug))),
+        None => (tab.script(), tab.path(slug)),
+    };
     let page = Project {
         frame: Layout::new(&state.platform.origin),
-        scripts: state.files.scripts(tab.script()),
+        scripts: state.files.scripts(script),
         auth_url: &state.platform.auth_url,
-        sign_in: sign_in(state, &tab.path(slug)),
+        sign_in: sign_in(state, &path),
         slug,
         tab,
+        group,
     };
     let address =
         |environment: Environment| state.platform.origin.sub_domain(&environment.label(slug));

@@ -1,5 +1,6 @@
 //! The project page with the mouse: players, errors, settings.
 
+pub(crate) mod errors;
 pub(crate) mod log;
 pub(crate) mod page;
 pub(crate) mod palette;
