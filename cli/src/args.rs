@@ -2,6 +2,7 @@
 
 mod dev;
 mod errors;
+mod people;
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -12,6 +13,7 @@ use platform_protocol::names::Environment;
 
 pub(crate) use self::dev::DevOptions;
 pub(crate) use self::errors::{ErrorsCommand, ErrorsOptions, GroupArguments};
+pub(crate) use self::people::{PeopleCommand, RoleName};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -114,6 +116,21 @@ then needs no sign-in, and no file is read or written for one.")]
         /// What to do with them.
         #[command(subcommand)]
         command: TokensCommand,
+    },
+    /// Who may do what with a project
+    #[command(after_help = "\
+Examples:
+  platform people list
+  platform people invite developer
+  platform people role ada viewer
+  platform people hand-on ada
+
+A viewer reads everything and changes nothing. A developer deploys and changes
+settings. The owner invites, and decides who may do what.")]
+    People {
+        /// What to do about them.
+        #[command(subcommand)]
+        command: PeopleCommand,
     },
     /// Make a new game from the template
     #[command(after_help = "\
@@ -304,6 +321,7 @@ impl Command {
             | Self::Projects {
                 command: ProjectsCommand::Create { json, .. } | ProjectsCommand::List { json },
             } => *json,
+            Self::People { command } => command.prints_json(),
             _ => false,
         }
     }

@@ -51,6 +51,9 @@ pub(crate) struct Session {
 struct Owned {
     owner: Option<String>,
     owner_username: Option<String>,
+    /// The role of this account. An older platform does not send it.
+    #[serde(default)]
+    role: Option<String>,
 }
 
 /// The claims of a token. They are only shown, never trusted: the platform verifies tokens, this
@@ -267,7 +270,7 @@ impl Session {
             return Ok(());
         };
         let owned: Owned = self.get(&format!("/api/projects/{slug}")).await?.json()?;
-        if owned.owner.as_deref() == Some(bearer.sub.as_str()) {
+        if owned.role.is_some() || owned.owner.as_deref() == Some(bearer.sub.as_str()) {
             return Ok(());
         }
         let owner = match (owned.owner_username, owned.owner) {

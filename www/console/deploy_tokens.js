@@ -157,6 +157,12 @@ class DeployTokens {
  * @returns {Part}
  */
 export const deployTokens = (desk) => {
+  const { role } = desk.project;
+  // Only the owner manages them, or an administrator, who has no role.
+  if (role && role !== "owner") {
+    byId("deploy-tokens-card").hidden = true;
+    return {};
+  }
   new DeployTokens(desk.session, desk.slug, desk.isOwn).show();
   return {};
 };

@@ -133,7 +133,7 @@ export class Desk {
 
   /** Whether the viewer owns the project. */
   get isOwn() {
-    return this.project.owner === this.player.sub;
+    return this.project.role === "owner";
   }
 
   /**
@@ -199,6 +199,7 @@ export class Desk {
   #draw() {
     const { url } = this.now;
     drawStanding(this.project);
+    byId("as-viewer").hidden = this.project.role !== "viewer";
     const address = byId("address");
     address.href = url;
     address.textContent = url.replace(/^https?:\/\//, "");

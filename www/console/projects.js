@@ -21,7 +21,7 @@ const link = (words, href, slug) =>
   );
 
 /** @param {Schemas["Project"]} project */
-const card = ({ slug, standing: { state }, environments: { dev, prod } }) => {
+const card = ({ slug, role, standing: { state }, environments: { dev, prod } }) => {
   const playing = sum(dev.players, prod.players);
   const shown = [dev.deployment && "dev", prod.deployment && "production"].filter(Boolean);
   const down =
@@ -30,7 +30,9 @@ const card = ({ slug, standing: { state }, environments: { dev, prod } }) => {
       deleted: "Deleted · ",
       "owner-suspended": "Down: owner suspended · ",
     }[state] ?? "";
-  const where = down + (shown.length ? `Deployed to ${shown.join(" and ")}` : "Not deployed yet");
+  const mine = role === "owner" ? "" : `You are a ${role} · `;
+  const where =
+    mine + down + (shown.length ? `Deployed to ${shown.join(" and ")}` : "Not deployed yet");
   return make(
     "li",
     { className: "card" },

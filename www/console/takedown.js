@@ -145,6 +145,12 @@ const ask = (desk, change) => {
  * @returns {Part}
  */
 export const takedown = (desk) => {
+  const { role } = desk.project;
+  // Only the owner takes a project down, or an administrator, who has no role.
+  if (role && role !== "owner") {
+    byId("takedown-card").hidden = true;
+    return {};
+  }
   for (const change of NAMES) byId(`takedown-${change}`).onclick = () => ask(desk, change);
   return { draw: () => draw(desk.project, desk.isOwn) };
 };

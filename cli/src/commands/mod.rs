@@ -12,6 +12,7 @@ mod init;
 mod login;
 mod logout;
 mod logs;
+mod people;
 mod projects;
 mod rollback;
 mod runtime;
@@ -87,6 +88,7 @@ pub(crate) async fn run(
         Command::Whoami { json } => whoami::run(&context, json).await,
         Command::Token => token::run(&context).await,
         Command::Tokens { command } => tokens::run(&context, command).await,
+        Command::People { command } => people::run(&context, command).await,
         Command::Init { directory, force } => init::run(&context, &directory, force),
         Command::Projects { command } => projects::run(&context, command).await,
         Command::Deploy {

@@ -14,6 +14,7 @@ mod frames;
 mod help;
 mod logs;
 mod newer;
+mod people;
 mod platform;
 mod rolling_back;
 mod signing_in;

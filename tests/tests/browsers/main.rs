@@ -61,6 +61,7 @@ fn main() -> std::process::ExitCode {
         build::TESTS,
         project::page::TESTS,
         project::palette::TESTS,
+        project::people::TESTS,
         project::players::TESTS,
         project::log::TESTS,
         project::errors::TESTS,

@@ -84,6 +84,9 @@ fn developers_page(path: &str) -> Option<String> {
     if path == paths::BUILD_PAGES {
         return Some("your projects".to_owned());
     }
+    if path == paths::INVITATION_PAGE {
+        return Some("your invitation".to_owned());
+    }
     if path == paths::ADMIN_PAGES || path.starts_with(&format!("{}/", paths::ADMIN_PAGES)) {
         return Some("administration".to_owned());
     }
@@ -112,6 +115,7 @@ mod tests {
     fn pages_for_developers_are_called_what_they_are() {
         for (path, words) in [
             ("/build", Some("your projects")),
+            ("/invitations", Some("your invitation")),
             ("/build/my-game", Some("the Build page of my-game")),
             ("/projects/my-game", Some("the project my-game")),
             ("/projects/my-game/logs", Some("the project my-game")),

@@ -5,6 +5,7 @@ pub mod build;
 pub mod command_line;
 pub mod console;
 pub mod icon;
+pub mod invitation;
 pub mod problem_page;
 pub mod project;
 pub mod security_txt;

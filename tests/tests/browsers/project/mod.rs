@@ -4,6 +4,7 @@ pub(crate) mod errors;
 pub(crate) mod log;
 pub(crate) mod page;
 pub(crate) mod palette;
+pub(crate) mod people;
 pub(crate) mod players;
 pub(crate) mod settings;
 pub(crate) mod takedown;

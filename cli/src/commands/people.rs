@@ -1,0 +1,283 @@
+//! `platform people`: who may do what with a project.
+
+use std::fmt::Write as _;
+
+use http::{Method, Request, header};
+use serde::Deserialize;
+use serde_json::{Value, json};
+
+use super::Context;
+use crate::args::{PeopleCommand, RoleName};
+use crate::client::answer::Answer;
+use crate::client::{empty, json as json_body};
+use crate::failure::Failure;
+use crate::session::{Bearer, Session};
+use crate::terminal::{self, STRONG, plain};
+
+/// The people of a project.
+#[derive(Debug, Deserialize)]
+struct People {
+    people: Vec<Person>,
+}
+
+/// Somebody with a role.
+#[derive(Debug, Deserialize)]
+struct Person {
+    sub: String,
+    username: String,
+    role: String,
+    since: Option<String>,
+}
+
+/// The open invitations of a project.
+#[derive(Debug, Deserialize)]
+struct Invitations {
+    invitations: Vec<Invitation>,
+}
+
+/// An open invitation.
+#[derive(Debug, Deserialize)]
+struct Invitation {
+    id: String,
+    role: String,
+    expires_at: String,
+}
+
+/// A new invitation.
+#[derive(Debug, Deserialize)]
+struct Created {
+    link: String,
+    #[serde(flatten)]
+    invitation: Invitation,
+}
+
+/// The project that the settings name.
+struct Known {
+    session: Session,
+    slug: String,
+    path: String,
+    address: String,
+}
+
+impl Known {
+    async fn look_up(context: &Context<'_>) -> Result<Self, Failure> {
+        let settings = context.settings()?;
+        let slug = settings.project()?.to_owned();
+        let session = context.session(&settings)?;
+        session.look_whose(&slug).await?;
+        let path = format!("/api/projects/{slug}");
+        let address = format!("{}{path}", settings.origin);
+        Ok(Self {
+            session,
+            slug,
+            path,
+            address,
+        })
+    }
+
+    /// Makes a call below the project's path.
+    async fn call(
+        &self,
+        method: Method,
+        what: &str,
+        body: Option<&Value>,
+    ) -> Result<Answer, Failure> {
+        let address = format!("{}{what}", self.address);
+        let call = self.session.ask(|| {
+            let request = Request::builder().method(method.clone()).uri(&address);
+            Ok(match body {
+                Some(body) => (
+                    request.header(header::CONTENT_TYPE, "application/json"),
+                    json_body(body)?,
+                ),
+                None => (request, empty()),
+            })
+        });
+        call.await
+    }
+
+    async fn get(&self, what: &str) -> Result<Answer, Failure> {
+        self.session.get(&format!("{}{what}", self.path)).await
+    }
+
+    /// Returns the person with this name or id.
+    async fn find(&self, wanted: &str) -> Result<Person, Failure> {
+        let People { people } = self.get("/people").await?.json()?;
+        let mut people = people.into_iter();
+        let found = people.find(|person| {
+            person.sub == wanted || person.username.to_lowercase() == wanted.to_lowercase()
+        });
+        found.ok_or_else(|| {
+            Failure::failed(format!(
+                "Nobody with the name or the id {} is in the project {}: `platform people list` \
+                 shows who is.",
+                plain(wanted),
+                self.slug
+            ))
+        })
+    }
+}
+
+/// Runs a command about the people of a project.
+pub(super) async fn run(context: &Context<'_>, command: PeopleCommand) -> Result<(), Failure> {
+    if let PeopleCommand::HandOn { yes: false, .. } = command
+        && !terminal::can_ask()
+    {
+        return Err(Failure::usage(
+            "Handing a project on needs a confirmation, and this is not an interactive terminal: \
+             add --yes.",
+        ));
+    }
+    let known = Known::look_up(context).await?;
+    match command {
+        PeopleCommand::List { json } => list(&known, json).await,
+        PeopleCommand::Invite { role, json } => invite(&known, role, json).await,
+        PeopleCommand::Invitations { json } => invitations(&known, json).await,
+        PeopleCommand::Withdraw { id } => withdraw(&known, &id).await,
+        PeopleCommand::Role { person, role } => change_role(&known, &person, role).await,
+        PeopleCommand::Remove { person } => remove(&known, &person).await,
+        PeopleCommand::Leave => leave(&known).await,
+        PeopleCommand::HandOn { person, yes } => hand_on(&known, &person, yes).await,
+    }
+}
+
+async fn list(known: &Known, json: bool) -> Result<(), Failure> {
+    let answer = known.get("/people").await?;
+    if json {
+        return relay(answer);
+    }
+    let People { people } = answer.json()?;
+    let mut rows = vec![["NAME", "ROLE", "SINCE"].map(str::to_owned)];
+    rows.extend(people.iter().map(|person| {
+        let since = person.since.as_deref().map(terminal::moment);
+        let (name, role) = (plain(&person.username), plain(&person.role));
+        [name, role, since.unwrap_or_default()]
+    }));
+    terminal::print(&table(&rows))
+}
+
+/// Creates an invitation. Its link alone is the result, so that it can be piped into a message.
+async fn invite(known: &Known, role: RoleName, json: bool) -> Result<(), Failure> {
+    let body = json!({ "role": role.as_str() });
+    let answer = known
+        .call(Method::POST, "/invitations", Some(&body))
+        .await?;
+    if json {
+        return relay(answer);
+    }
+    let Created { link, invitation } = answer.json()?;
+    terminal::note(format_args!(
+        "Whoever opens this link first joins {} as a {}, until {}. It is shown only now.",
+        known.slug,
+        plain(&invitation.role),
+        terminal::moment(&invitation.expires_at)
+    ));
+    terminal::print(&format!("{}\n", plain(&link)))
+}
+
+async fn invitations(known: &Known, json: bool) -> Result<(), Failure> {
+    let answer = known.get("/invitations").await?;
+    if json {
+        return relay(answer);
+    }
+    let Invitations { invitations } = answer.json()?;
+    if invitations.is_empty() {
+        terminal::note(format_args!("{} has no open invitations.", known.slug));
+        return Ok(());
+    }
+    let mut rows = vec![["ID", "ROLE", "EXPIRES"].map(str::to_owned)];
+    rows.extend(invitations.iter().map(|one| {
+        let expires = terminal::moment(&one.expires_at);
+        [plain(&one.id), plain(&one.role), expires]
+    }));
+    terminal::print(&table(&rows))
+}
+
+async fn withdraw(known: &Known, id: &str) -> Result<(), Failure> {
+    let Invitations { invitations } = known.get("/invitations").await?.json()?;
+    let Some(found) = invitations.iter().find(|one| one.id == id) else {
+        return Err(Failure::failed(format!(
+            "{} has no open invitation with the id {}: `platform people invitations` shows them.",
+            known.slug,
+            plain(id)
+        )));
+    };
+    let what = format!("/invitations/{}", found.id);
+    known.call(Method::DELETE, &what, None).await?;
+    terminal::note(format_args!("Withdrew the invitation to {}.", known.slug));
+    Ok(())
+}
+
+async fn change_role(known: &Known, wanted: &str, role: RoleName) -> Result<(), Failure> {
+    let person = known.find(wanted).await?;
+    let what = format!("/people/{}", person.sub);
+    let body = json!({ "role": role.as_str() });
+    known.call(Method::PUT, &what, Some(&body)).await?;
+    terminal::note(format_args!(
+        "{} is a {} of {} now.",
+        plain(&person.username),
+        role.as_str(),
+        known.slug
+    ));
+    Ok(())
+}
+
+async fn remove(known: &Known, wanted: &str) -> Result<(), Failure> {
+    let person = known.find(wanted).await?;
+    let what = format!("/people/{}", person.sub);
+    known.call(Method::DELETE, &what, None).await?;
+    terminal::note(format_args!(
+        "{} is not in the project {} any more.",
+        plain(&person.username),
+        known.slug
+    ));
+    Ok(())
+}
+
+async fn leave(known: &Known) -> Result<(), Failure> {
+    let token = known.session.token().await?;
+    let bearer = Bearer::of(&token).ok_or_else(|| {
+        Failure::failed("The platform's token cannot be read: this program may be too old for it.")
+    })?;
+    let what = format!("/people/{}", bearer.sub);
+    known.call(Method::DELETE, &what, None).await?;
+    terminal::note(format_args!("You left the project {}.", known.slug));
+    Ok(())
+}
+
+async fn hand_on(known: &Known, wanted: &str, yes: bool) -> Result<(), Failure> {
+    let person = known.find(wanted).await?;
+    let name = plain(&person.username);
+    let question = format!(
+        "Hand the project {STRONG}{}{STRONG:#} on to {name}? {name} owns it then, and you are a \
+         developer. Its deploy tokens and open invitations end.",
+        plain(&known.slug)
+    );
+    if !yes && !terminal::ask(&question) {
+        return Err(Failure::failed("Nothing was handed on."));
+    }
+    let body = json!({ "sub": person.sub });
+    known.call(Method::PUT, "/owner", Some(&body)).await?;
+    terminal::note(format_args!("{} belongs to {name} now.", known.slug));
+    Ok(())
+}
+
+/// Prints the platform's JSON on one line.
+fn relay(answer: Answer) -> Result<(), Failure> {
+    let value: Value = answer.json()?;
+    terminal::print(&format!("{value}\n"))
+}
+
+fn table(rows: &[[String; 3]]) -> String {
+    let width = |column: usize| {
+        let lengths = rows.iter().map(|row| row[column].chars().count());
+        lengths.max().unwrap_or_default()
+    };
+    let (first, second) = (width(0), width(1));
+    let mut text = String::new();
+    for [one, two, three] in rows {
+        let line = format!("{one:first$}  {two:second$}  {three}");
+        let _ = writeln!(text, "{}", line.trim_end());
+    }
+    text
+}

@@ -1,0 +1,113 @@
+//! Inviting somebody into a project, joining it, and what roles change on its page.
+
+use platform_tests::browser::Stage;
+use platform_tests::owner::Owner;
+use platform_tests::sign_in::Way;
+use reqwest::Method;
+use serde_json::json;
+
+use super::{Scene, comes_to};
+
+platform_tests::browser_tests![
+    somebody_joins_by_the_link_of_an_invitation,
+    the_owner_invites_changes_roles_and_hands_the_project_on,
+];
+
+impl Scene {
+    /// Returns the link of a new invitation.
+    async fn invite(&self, role: &str) -> String {
+        let wanted = Some(json!({ "role": role }));
+        let path = "/api/projects/game/invitations";
+        let (status, made) = self.owner.ask(Method::POST, path, wanted).await;
+        assert_eq!(status, 201, "{made}");
+        made["link"].as_str().unwrap().to_owned()
+    }
+
+    /// Somebody joins the project over the API.
+    async fn joins(&self, name: &str, role: &str) -> Owner {
+        let link = self.invite(role).await;
+        let (_, secret) = link.split_once('#').unwrap();
+        let member = Owner::sign_in(&self.platform.site, name).await;
+        let secret = Some(json!({ "secret": secret }));
+        let path = "/api/invitations/accept";
+        let (status, joined) = member.ask(Method::POST, path, secret).await;
+        assert_eq!(status, 200, "{joined}");
+        member
+    }
+}
+
+async fn somebody_joins_by_the_link_of_an_invitation(stage: Stage) {
+    let scene = Scene::start().await;
+    let link = scene.invite("viewer").await;
+    stage.open(&link).await;
+    stage.says("You are invited to a project.").await;
+    stage.press("Sign in").await;
+    Way::BuiltIn.sign_in(&stage, "Ben").await;
+    // The sign-in leads back to the address with its secret.
+    stage.arrives_at(&link).await;
+    stage.says("to the project game as a viewer.").await;
+    stage.press("Join the project").await;
+    stage.arrives_at(&scene.tab("")).await;
+    stage.says("You are a viewer of this project").await;
+    stage
+        .open(&format!("{}/build", scene.platform.site.origin))
+        .await;
+    stage.says("You are a viewer").await;
+    // A viewer is not offered what the platform would refuse.
+    stage.open(&scene.tab("settings")).await;
+    stage.says("You are a viewer of this project.").await;
+    let shown = "return ['people-owners', 'takedown-card']
+        .map((id) => document.getElementById(id).hidden)";
+    comes_to(&stage, shown, json!([true, true])).await;
+    stage.press("Leave… the project").await;
+    stage.says("Leave this project?").await;
+    stage.press("Leave").await;
+    stage
+        .arrives_at(&format!("{}/build", scene.platform.site.origin))
+        .await;
+    stage.tolerate_log("403");
+    stage.open(&scene.tab("")).await;
+    stage.says("This project belongs to another account.").await;
+    // The link was used up.
+    stage.tolerate_log("404");
+    stage.open(&link).await;
+    stage.says("Ask the project's owner for a new one.").await;
+}
+
+async fn the_owner_invites_changes_roles_and_hands_the_project_on(stage: Stage) {
+    let scene = Scene::start().await;
+    scene.joins("Ben", "viewer").await;
+    let cleo = scene.joins("Cleo", "developer").await;
+    scene.open(&stage, "settings").await;
+    stage.says("You are the owner of this project.").await;
+    stage.press("Create a link").await;
+    stage
+        .says("Whoever opens this link first joins as a developer")
+        .await;
+    let kind = "return document.getElementById('invite-link').textContent.includes('/invitations#platform_in_')";
+    comes_to(&stage, kind, json!(true)).await;
+    stage.press("Withdraw the invitation for a developer").await;
+    stage.says("The invitation is withdrawn.").await;
+    let people = "return [...document.querySelectorAll('#people > li')]
+        .map((item) => item.querySelector('.host').textContent.split(':')[0])";
+    let roles = json!(["owner", "viewer", "developer"]);
+    comes_to(&stage, people, roles).await;
+    let name = "return document.querySelector('#people > li:nth-child(2) bdi').textContent";
+    let ben = stage.look(name, vec![]).await;
+    let ben = ben.as_str().unwrap();
+    stage.press(&format!("Make developer {ben}")).await;
+    let roles = json!(["owner", "developer", "developer"]);
+    comes_to(&stage, people, roles).await;
+    stage.press(&format!("Remove… {ben}")).await;
+    stage.says("Remove this person?").await;
+    stage.press("Remove").await;
+    comes_to(&stage, people, json!(["owner", "developer"])).await;
+    stage
+        .click("#people > li:nth-child(2) button:nth-of-type(2)")
+        .await;
+    stage.says("Hand the project on?").await;
+    stage.press("Hand on").await;
+    stage.says("You are a developer of this project.").await;
+    let (_, project) = cleo.ask(Method::GET, "/api/projects/game", None).await;
+    assert_eq!(project["role"], "owner");
+}
