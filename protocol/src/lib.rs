@@ -12,6 +12,7 @@
 //! | [`deploy_token`] | what a deploy token allows, and its limits |
 //! | [`heartbeat`] | how a page reports that its player is playing |
 //! | [`log`] | frontend log records |
+//! | [`preview`] | names, addresses and limits of previews |
 //! | [`problem`] | Problem Details and the slugs that name them |
 //! | [`invisible`] | characters that show nothing, or change how the text around them looks |
 //! | [`names`] | slugs, environments and audiences |
@@ -28,5 +29,6 @@ pub mod log;
 pub mod names;
 pub mod paths;
 pub mod people;
+pub mod preview;
 pub mod problem;
 pub mod token;

@@ -209,6 +209,8 @@ const SENTENCES = {
   "project-administered": "The project {subject} of {player} was administered",
   "deploy-token-created": "A deploy token of the project {subject} of {player} was created",
   "deploy-token-revoked": "A deploy token of the project {subject} of {player} was revoked",
+  "preview-deployed": "A preview of the project {subject} of {player} was deployed",
+  "preview-removed": "A preview of the project {subject} of {player} was removed",
   "invitation-created": "Somebody was invited to the project {subject} of {player}",
   "invitation-withdrawn": "An invitation to the project {subject} of {player} was withdrawn",
   "member-joined": "{other} joined the project {subject} of {player}",

@@ -14,7 +14,7 @@ use crate::auth::AuthState;
 use crate::auth::caller::{Access, ApiCaller, check_not_deleted};
 use crate::auth::deploy_token_caller::{DeployTokenCaller, has_token};
 use crate::auth::project_caller::{
-    EnvironmentEditor, EnvironmentReader, ProjectReader, environment, slug,
+    EnvironmentEditor, EnvironmentReader, ProjectEditor, ProjectReader, environment, slug,
 };
 use crate::clock::Millis;
 use crate::domain::audit::{By, Source};
@@ -128,6 +128,22 @@ pub struct EnvironmentDeployer {
     pub environment: Environment,
 }
 
+/// A caller who may deploy and remove previews of the project that the path names.
+#[derive(Clone, Debug)]
+pub struct PreviewDeployer {
+    /// The caller.
+    pub caller: ScopedCaller,
+    /// The project, which is not deleted.
+    pub project: Project,
+}
+
+/// A caller who may see the previews of the project that the path names.
+#[derive(Clone, Debug)]
+pub struct PreviewReader {
+    /// The project.
+    pub project: Project,
+}
+
 /// A caller who may read the logs of the project that the path names.
 #[derive(Clone, Debug)]
 pub struct LogReader {
@@ -208,6 +224,66 @@ where
             caller: ScopedCaller::Token(caller),
             environment,
         })
+    }
+}
+
+/// Returns the caller with a deploy token that may deploy previews of the project in the path.
+async fn preview_token<S>(
+    parts: &mut Parts,
+    state: &S,
+) -> Result<Option<DeployTokenCaller>, ApiError>
+where
+    S: Send + Sync,
+    Arc<AuthState>: FromRef<S>,
+{
+    let Some(caller) = token(parts, state).await? else {
+        return Ok(None);
+    };
+    caller.check(&slug(parts, state).await, to_deploy(Environment::Dev))?;
+    Ok(Some(caller))
+}
+
+impl<S> FromRequestParts<S> for PreviewDeployer
+where
+    S: Send + Sync,
+    Arc<AuthState>: FromRef<S>,
+{
+    type Rejection = ApiError;
+
+    async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, ApiError> {
+        let Some(caller) = preview_token(parts, state).await? else {
+            let editor = ProjectEditor::from_request_parts(parts, state).await?;
+            return Ok(Self {
+                caller: ScopedCaller::Account(editor.caller, editor.access),
+                project: editor.project,
+            });
+        };
+        let project = caller.project.clone();
+        check_not_deleted(&Arc::<AuthState>::from_ref(state), &project.slug).await?;
+        Ok(Self {
+            project,
+            caller: ScopedCaller::Token(caller),
+        })
+    }
+}
+
+impl<S> FromRequestParts<S> for PreviewReader
+where
+    S: Send + Sync,
+    Arc<AuthState>: FromRef<S>,
+{
+    type Rejection = ApiError;
+
+    async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, ApiError> {
+        let project = match preview_token(parts, state).await? {
+            Some(caller) => caller.project,
+            None => {
+                ProjectReader::from_request_parts(parts, state)
+                    .await?
+                    .project
+            }
+        };
+        Ok(Self { project })
     }
 }
 

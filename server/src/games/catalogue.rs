@@ -4,15 +4,18 @@
 
 use std::collections::HashMap;
 use std::sync::Arc;
+use std::sync::atomic::AtomicI64;
 
 use arc_swap::ArcSwap;
 use axum::http::HeaderValue;
 use platform_protocol::names::{CONSOLE_AUDIENCE, Environment};
+use platform_protocol::preview;
 use tokio::sync::Mutex;
 use uuid::Uuid;
 
 use crate::clock::Millis;
 use crate::domain::errors::chain;
+use crate::domain::preview::HostedPreview;
 use crate::domain::project::{
     BackendSettings, Deployment, EnvironmentRecord, Frames, HostedEnvironment, Inspection,
 };
@@ -24,13 +27,15 @@ use crate::platform::single_flight::Turns;
 use crate::store::{Store, StoreError};
 use crate::web::cors::AllowedOrigin;
 
-/// One environment of one project, with its own address.
+/// One environment of one project, or a preview, with its own address.
 #[derive(Clone, Debug)]
 pub struct Game {
     /// The project.
     pub slug: String,
-    /// The environment.
+    /// The environment. Of a preview, it is the one whose settings, backend and audience it has.
     pub environment: Environment,
+    /// The preview that it is, if it is one.
+    pub preview: Option<Arc<ShownPreview>>,
     /// The audience of its tokens.
     pub audience: Arc<str>,
     /// `http://<label>.<platform>`
@@ -52,6 +57,15 @@ pub struct Game {
     pub backend: Option<BackendSettings>,
     /// Its pages as callers that request tokens; `None` if there are no pages.
     pub caller: Option<AllowedOrigin>,
+}
+
+/// A preview that is shown.
+#[derive(Debug)]
+pub struct ShownPreview {
+    /// Its name.
+    pub name: String,
+    /// The beginning of the day on which it was last used, as far as this node knows.
+    pub used_at: AtomicI64,
 }
 
 /// The games at one moment, by host label.
@@ -124,15 +138,23 @@ impl Catalogue {
         let mut games = match slug {
             Some(slug) => {
                 let mut others = Games::clone(&known);
-                for environment in Environment::ALL {
-                    others.remove(&*environment.label(slug));
-                }
+                others.retain(|_, game| game.slug != slug);
                 others
             }
             None => Games::new(),
         };
         let mut inspected = Vec::new();
+        let mut of_projects: HashMap<String, Vec<HostedPreview>> = HashMap::new();
+        for one in store.list_hosted_previews(slug).await? {
+            of_projects.entry(one.slug.clone()).or_default().push(one);
+        }
+        let mut previews = Vec::new();
         for hosted in store.list_hosted(slug).await? {
+            if hosted.record.environment == Environment::Dev
+                && let Some(own) = of_projects.remove(&hosted.record.slug)
+            {
+                previews.push((hosted.clone(), own));
+            }
             let label = hosted.record.environment.label(&hosted.record.slug);
             let known = known.get(&*label).and_then(|game| game.shown());
             let shown = match (hosted.record.deployment, known) {
@@ -147,9 +169,51 @@ impl Catalogue {
             let game = self.game(&label, hosted, shown);
             games.insert(label.into(), Arc::new(game));
         }
+        for (dev, own) in previews {
+            for one in own {
+                let label = preview::label(&one.name, &one.slug);
+                let before = known.get(&*label);
+                let game = self.preview(store, &label, dev.clone(), one, before);
+                if let Some(game) = game.await? {
+                    // The slug of an old project may look like a preview. It was there first.
+                    games.entry(label.into()).or_insert_with(|| Arc::new(game));
+                }
+            }
+        }
         keep_inspections(store, inspected).await;
         self.games.store(Arc::new(games));
         Ok(())
+    }
+
+    /// Creates the preview at `label`, with the settings of its environment.
+    async fn preview(
+        &self,
+        store: &dyn Store,
+        label: &str,
+        mut dev: HostedEnvironment,
+        one: HostedPreview,
+        before: Option<&Arc<Game>>,
+    ) -> Result<Option<Game>, StoreError> {
+        let known = before.and_then(|game| game.deployment.clone());
+        let deployment = match known.filter(|known| known.id == one.deployment) {
+            Some(known) => Some(known),
+            None => store.find_deployment(one.deployment).await?.map(Arc::new),
+        };
+        // Without it, the preview was removed or replaced a moment ago.
+        let shown = deployment.map(|deployment| Shown {
+            deployment,
+            // The next deployment of a preview may change any file.
+            lasting: Arc::default(),
+        });
+        dev.record.deployment = Some(one.deployment);
+        let preview = ShownPreview {
+            name: one.name,
+            used_at: AtomicI64::new(one.used_at),
+        };
+        Ok(shown.map(|shown| Game {
+            preview: Some(Arc::new(preview)),
+            ..self.game(label, dev, Some(shown))
+        }))
     }
 
     /// Creates the game at `label`, which shows `shown`.
@@ -173,6 +237,7 @@ impl Catalogue {
                 .then(|| caller(&origin, &audience, taken_down))
                 .flatten(),
             environment: record.environment,
+            preview: None,
             audience,
             origin,
             deployment,
@@ -210,10 +275,12 @@ impl Catalogue {
         self.game_at(origin)?.caller.clone()
     }
 
-    /// Returns every game, in any order.
+    /// Returns every environment of every game, in any order.
     #[must_use]
     pub fn all(&self) -> Vec<Arc<Game>> {
-        self.games.load().values().cloned().collect()
+        let games = self.games.load();
+        let games = games.values().filter(|game| game.preview.is_none());
+        games.cloned().collect()
     }
 
     /// Returns every available game, by address.

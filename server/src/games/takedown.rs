@@ -144,6 +144,7 @@ mod tests {
         Game {
             slug: "game".into(),
             environment: Environment::Prod,
+            preview: None,
             audience: Arc::from("game:game"),
             origin: "https://game.games.example".into(),
             deployment: None,

@@ -16,6 +16,7 @@ pub mod earlier_deployments;
 pub mod file_cache;
 pub mod handlers;
 pub mod headers;
+pub mod preview_use;
 pub mod range;
 pub mod request_body;
 pub mod runtime;

@@ -16,16 +16,21 @@ mod room;
 mod spool;
 mod upload;
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;
 
 use async_trait::async_trait;
 use platform_protocol::names::Environment;
+use platform_protocol::preview::{self, PER_PROJECT};
 
 pub use self::deployments::Deployments;
 pub use self::upload::{Upload, UploadQueue, linger};
+use crate::clock::Millis;
 use crate::domain::audit::{Actor, By};
+use crate::domain::date::Date;
 use crate::domain::errors::chain;
+use crate::domain::preview::last_use_of_ended;
 use crate::domain::project::{Deployment, Made};
 use crate::games::files::{FileError, FileStore};
 use crate::platform::jobs::{Job, JobError, Schedule};
@@ -52,6 +57,17 @@ pub enum DeployError {
     /// The project, or its owner's account, would exceed its limit.
     #[error("{0}")]
     NoRoom(String),
+    /// The project has as many previews as it may.
+    #[error(
+        "This project has {PER_PROJECT} previews, as many as it may have. Remove one first: \
+         {oldest} was used longest ago, on {}.", Date::of(*used_at).words
+    )]
+    TooManyPreviews {
+        /// The one that was used longest ago.
+        oldest: String,
+        /// The day of its last use.
+        used_at: Millis,
+    },
     /// The disk is almost full.
     #[error("the disk is almost full")]
     DiskFull,
@@ -73,6 +89,8 @@ pub struct Target {
     pub slug: String,
     /// The environment.
     pub environment: Environment,
+    /// The name of the preview to deploy, in place of the environment itself.
+    pub preview: Option<String>,
     /// Who deploys it.
     pub by: By,
     /// Further information about the deployment.
@@ -88,9 +106,19 @@ impl Target {
         Self {
             slug: slug.to_owned(),
             environment,
+            preview: None,
             by: Actor::Own.into(),
             made: Made::default(),
             limited: false,
+        }
+    }
+
+    /// Returns the host label of the address that will show it.
+    #[must_use]
+    pub fn label(&self) -> String {
+        match &self.preview {
+            Some(name) => preview::label(name, &self.slug),
+            None => self.environment.label(&self.slug),
         }
     }
 }
@@ -98,13 +126,17 @@ impl Target {
 /// The result of a deploy.
 #[derive(Debug)]
 pub struct Published {
-    /// The new current deployment of the environment.
+    /// The new deployment.
     pub deployment: Deployment,
+    /// The host label of the address that shows it.
+    pub label: String,
+    /// The name of the preview that shows it, in place of the environment.
+    pub preview: Option<String>,
     /// The number of earlier deployments that were removed to free space for it.
     pub removed: usize,
 }
 
-/// The job that removes old deployments and unreferenced files: at the start of the server, after
+/// The job that removes old deployments, previews that nobody uses, and unreferenced files: at the start of the server, after
 /// every deploy, and once an hour.
 #[derive(Debug)]
 pub(crate) struct SweepDeployments(pub(crate) Arc<ProjectsState>);
@@ -122,18 +154,43 @@ impl Job for SweepDeployments {
     async fn run(&mut self) -> Result<(), JobError> {
         let state = &self.0;
         let removed = removal::remove_deleted(state).await;
+        let ended = remove_unused_previews(state).await;
         let swept = sweep(&*state.platform.store, &state.games.files).await;
         if let Ok(files) = swept
             && files > 0
         {
             tracing::info!(files, "files that no deployment has were removed");
         }
-        let (removed, swept) = (removed.map(drop), swept.map(drop));
+        let (removed, ended, swept) = (removed.map(drop), ended.map(drop), swept.map(drop));
         JobError::join([
             removed.map_err(JobError::because("deleted projects could not be removed")),
+            ended.map_err(JobError::because("unused previews could not be removed")),
             swept.map_err(JobError::because("old deployments could not be swept")),
         ])
     }
+}
+
+/// Removes the previews that nobody has used for too long. Returns their number.
+///
+/// # Errors
+/// Errors of the store; the remaining ones are removed next time.
+pub async fn remove_unused_previews(state: &ProjectsState) -> Result<usize, StoreError> {
+    let (store, now) = (&state.platform.store, state.platform.clock.now());
+    let mut changed = BTreeSet::new();
+    let mut removed = 0;
+    let used_at = last_use_of_ended(now);
+    while let Some(slug) = store.remove_unused_preview(used_at, now).await? {
+        changed.insert(slug);
+        removed += 1;
+    }
+    for slug in changed {
+        store.count_room(&slug).await?;
+        state.hosting.read(&slug).await?;
+    }
+    if removed > 0 {
+        tracing::info!(removed, "previews that nobody used were removed");
+    }
+    Ok(removed)
 }
 
 /// Removes all deployments except for the last [`KEPT`] of each environment, and the files that no

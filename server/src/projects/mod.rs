@@ -25,7 +25,8 @@ use utoipa_axum::routes;
 
 use self::handlers::{
     backend, create_project, deploy_tokens, deployed_file, deployment, environment, frames,
-    invitations, isolation, list_projects, people, project, rollback, takedown, test_token,
+    invitations, isolation, list_projects, people, previews, project, rollback, takedown,
+    test_token,
 };
 pub use self::state::ProjectsState;
 use crate::auth::AuthState;
@@ -53,6 +54,8 @@ where
         .routes(routes!(invitations::withdraw))
         .routes(routes!(invitations::read))
         .routes(routes!(invitations::accept))
+        .routes(routes!(previews::list))
+        .routes(routes!(previews::qr))
         .routes(routes!(environment::handle))
         .routes(routes!(rollback::handle))
         .routes(routes!(deployed_file::handle))
@@ -61,12 +64,14 @@ where
         .routes(routes!(frames::handle))
 }
 
-/// Returns the endpoint that receives archives, which has no overall time limit.
+/// Returns the endpoints that receive archives, which have no overall time limit.
 pub fn upload_routes<S>() -> OpenApiRouter<S>
 where
     S: Clone + Send + Sync + 'static,
     Arc<ProjectsState>: FromRef<S>,
     Arc<AuthState>: FromRef<S>,
 {
-    OpenApiRouter::default().routes(routes!(deployment::handle))
+    OpenApiRouter::default()
+        .routes(routes!(deployment::handle))
+        .routes(routes!(previews::deploy, previews::remove))
 }

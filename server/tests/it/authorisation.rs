@@ -62,6 +62,8 @@ const DEPLOY_DEV: Row = scoped(WRITE, 12, None);
 const DEPLOY_PROD: Row = scoped(WRITE, 13, None);
 /// Those who may read the project, and deploy tokens with the scope `logs`.
 const LOGS: Row = scoped(READ, 14, None);
+/// Those who may read the project, and deploy tokens with the scope `deploy-dev`.
+const PREVIEWS: Row = scoped(READ, 12, None);
 /// The project's owner alone, for as long as the result lasts.
 const OWNER_ALONE: Row = guarded([NO, NO, None, NO]);
 /// Administrators.
@@ -80,6 +82,8 @@ const NO_LOG: Row = scoped(
 );
 /// The resource does not exist, for everybody with an account.
 const NOTHING_FOR_ACCOUNTS: Row = with_token([NO, MISSING, MISSING, MISSING]);
+/// The project has no such resource, where everybody may ask who may deploy to dev.
+const NO_PREVIEW: Row = scoped(scoped(NOT_THERE, 12, MISSING), DEVELOPER, MISSING);
 /// The player does not exist, which only administrators learn.
 const NOBODY: Row = guarded([NO, NO, NO, MISSING]);
 
@@ -135,6 +139,24 @@ macro_rules! project {
 const NO_SUCH_TOKEN: &str = project!("/tokens/{token}");
 const NO_GROUP: &str = project!("/error-groups/{group}");
 
+/// Returns every call for previews.
+fn of_previews() -> Vec<Call> {
+    const ONE: &str = project!("/previews/{name}");
+    let none = || Body::Nothing;
+    vec![
+        (Method::GET, project!("/previews"), none(), PREVIEWS),
+        // None exists yet: who may remove one would remove it for all others.
+        (Method::DELETE, ONE, none(), NO_PREVIEW),
+        (Method::PUT, ONE, Body::Archive, DEPLOY_DEV),
+        (
+            Method::GET,
+            project!("/previews/{name}/qr"),
+            none(),
+            PREVIEWS,
+        ),
+    ]
+}
+
 /// Returns every call except those of administration.
 fn of_projects(deployment: &str) -> Vec<Call> {
     let (get, post) = (Method::GET, Method::POST);
@@ -168,6 +190,7 @@ fn of_projects(deployment: &str) -> Vec<Call> {
         (Method::DELETE, NO_SUCH_TOKEN, none(), NOT_THERE),
     ];
     calls.extend(of_people());
+    calls.extend(of_previews());
     calls.extend(of_environments(deployment));
     calls.extend([
         // An owner cannot undo what an administrator took down. The last caller in each row leaves
@@ -312,7 +335,8 @@ fn done(method: &Method, path: &str) -> (StatusCode, &'static str) {
         && (path == "/api/projects"
             || path.ends_with("/tokens")
             || path.ends_with("/invitations")))
-        || path.ends_with("/deployment");
+        || path.ends_with("/deployment")
+        || path.ends_with("/previews/rings");
     let status = if makes {
         StatusCode::CREATED
     } else {
@@ -417,6 +441,7 @@ async fn every_call_is_answered_by_who_makes_it() {
         let path = path
             .replace("{slug}", "game")
             .replace("{environment}", "dev")
+            .replace("{name}", "rings")
             .replace("{deployment}", deployed["id"].as_str().unwrap())
             .replace("{token}", "00000000-0000-7000-8000-000000000000")
             .replace("{sub}", "00000000-0000-4000-8000-000000000000")
@@ -483,6 +508,7 @@ async fn look_at_events(app: &TestApp, [target, owner]: [&Caller<'_>; 2], admin:
         AuditKind::BackendChanged,
         AuditKind::Deployed,
         AuditKind::Deployed,
+        AuditKind::PreviewDeployed,
         AuditKind::TestTokenGiven,
     ];
     assert_eq!(kinds, [&standings[..], &changes].concat());

@@ -499,6 +499,7 @@ async fn a_backend_that_cannot_be_reached_is_a_problem() {
     let game = Game {
         slug: "game".into(),
         environment: Environment::Prod,
+        preview: None,
         audience: "game:game".into(),
         origin: origin.sub_domain("game"),
         deployment: None,

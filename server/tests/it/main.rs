@@ -46,6 +46,7 @@ mod people;
 mod players;
 #[cfg(feature = "cluster")]
 mod postgres;
+mod previews;
 mod profile;
 mod program;
 mod projects;

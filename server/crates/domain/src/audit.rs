@@ -167,6 +167,10 @@ pub enum AuditKind {
     /// The owner (`player`) of a project (`subject`) handed it on to another player (`other`), and
     /// is one of its developers now.
     ProjectHandedOn,
+    /// A preview of a project (`subject`) was deployed; `detail` is its name and the deployment.
+    PreviewDeployed,
+    /// A preview of a project (`subject`) was removed, or has ended; `detail` is its name.
+    PreviewRemoved,
     /// A project (`subject`) of a player was disabled.
     ProjectDisabled,
     /// A project (`subject`) of a player was enabled again.
@@ -181,7 +185,7 @@ pub enum AuditKind {
 
 impl AuditKind {
     /// Every kind.
-    pub const ALL: [Self; 42] = [
+    pub const ALL: [Self; 44] = [
         Self::Linked,
         Self::Merged,
         Self::SignedIn,
@@ -219,6 +223,8 @@ impl AuditKind {
         Self::MemberRoleChanged,
         Self::MemberRemoved,
         Self::ProjectHandedOn,
+        Self::PreviewDeployed,
+        Self::PreviewRemoved,
         Self::ProjectDisabled,
         Self::ProjectEnabled,
         Self::ProjectDeleted,
@@ -277,6 +283,8 @@ impl AuditKind {
             Self::MemberRoleChanged => "member-role-changed",
             Self::MemberRemoved => "member-removed",
             Self::ProjectHandedOn => "project-handed-on",
+            Self::PreviewDeployed => "preview-deployed",
+            Self::PreviewRemoved => "preview-removed",
             Self::ProjectDisabled => "project-disabled",
             Self::ProjectEnabled => "project-enabled",
             Self::ProjectDeleted => "project-deleted",

@@ -13,6 +13,7 @@
 //! | `cookie_secret` | the secrets in cookies |
 //! | [`device`], [`console_token`] | the command line's sign-in; tokens of the console and the command line |
 //! | [`deploy_token`] | the secrets with which programs deploy a project |
+//! | [`preview`] | previews of a project, and when an unused one ends |
 //! | [`key`] | the life of a signing key |
 //! | [`node`] | servers that share a store, and what changes for them |
 //! | [`project`], [`room`], [`takedown`] | projects with their deployments, their storage, and
@@ -46,6 +47,7 @@ pub mod page;
 pub mod people;
 pub mod player;
 pub mod presence;
+pub mod preview;
 pub mod project;
 pub mod room;
 pub mod session;

@@ -19,7 +19,7 @@ pub const LISTED_MILLIS: Millis = 60 * 60 * 1_000;
 pub enum Topic {
     /// The signing keys.
     Keys,
-    /// A project (by slug): its games, their settings and deployments, and whether they are taken
+    /// A project (by slug): its games, their settings, deployments and previews, and whether they are taken
     /// down.
     Project(String),
     /// Sessions that were ended, except where the same player has a new one at once.
@@ -46,6 +46,8 @@ impl Topic {
             | AuditKind::ProjectHandedOn
             | AuditKind::Deployed
             | AuditKind::RolledBack
+            | AuditKind::PreviewDeployed
+            | AuditKind::PreviewRemoved
             | AuditKind::BackendChanged
             | AuditKind::SettingChanged
             | AuditKind::ProjectDisabled
@@ -206,7 +208,12 @@ mod tests {
                 assert_eq!(Topic::of(kind, None, Some("my-game")), project, "{kind:?}");
             }
         }
-        for kind in [AuditKind::Deployed, AuditKind::RolledBack] {
+        for kind in [
+            AuditKind::Deployed,
+            AuditKind::RolledBack,
+            AuditKind::PreviewDeployed,
+            AuditKind::PreviewRemoved,
+        ] {
             assert_eq!(Topic::of(kind, None, Some("my-game")), project);
         }
         for kind in unchanged {

@@ -11,7 +11,7 @@
 //! | [`sign_ins`], [`merges`], [`suspensions`] | signing in to accounts, random histories of it,
 //! and suspended players |
 //! | [`devices`], [`deploy_tokens`], [`keys`] | the command line's sign-in; pipelines' secrets; signing keys |
-//! | [`projects`], [`deployments`], [`environments`], [`test_players`] | games, their files, settings and test players |
+//! | [`projects`], [`deployments`], [`previews`], [`environments`], [`test_players`] | games, their files, previews, settings and test players |
 //! | [`people`] | who may do what with a project, and invitations |
 //! | [`stored_files`] | files that several nodes share, and their removal |
 //! | [`room`], [`takedown`] | the storage of deployments; games that are taken down |
@@ -45,6 +45,7 @@ pub mod nodes;
 pub mod people;
 mod place;
 pub mod players;
+pub mod previews;
 pub mod projects;
 pub mod room;
 pub mod sessions;
@@ -239,6 +240,14 @@ macro_rules! suite {
                 guests_whose_cookie_has_not_come_back_are_few_and_held_by_nobody
                 guests_whose_cookie_did_not_come_back_are_swept
             }
+            previews {
+                a_preview_comes_back_as_it_was_and_shows_what_was_deployed_last
+                the_environment_of_a_preview_does_not_notice_it
+                a_project_has_few_previews_and_learns_which_was_used_longest_ago
+                a_preview_that_nobody_uses_is_removed
+                previews_go_with_their_project
+                of_many_previews_at_once_no_more_are_added_than_may_be
+            }
             projects {
                 projects_are_found_and_listed_by_slug
                 the_last_deployment_of_an_environment_is_the_current_one
@@ -346,6 +355,9 @@ macro_rules! concurrent_suite {
                 many_guests_at_once_get_names_of_their_own
                 one_failing_write_takes_no_other_with_it
                 of_many_at_once_an_address_holds_no_more_than_it_may
+            }
+            previews {
+                of_many_previews_at_once_no_more_are_added_than_may_be
             }
             projects {
                 of_many_who_want_a_slug_at_once_one_gets_it

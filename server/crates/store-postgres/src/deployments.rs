@@ -57,24 +57,15 @@ impl DeploymentStore for PostgresStore {
                 "SELECT d.id, d.created_at, d.files, d.bytes, c.deployment IS NOT NULL,
                      d.deployed_by, d.client, d.network, d.message, d.revision, d.deploy_token
                  FROM projects p
-                 JOIN deployments d ON d.project = p.id AND d.environment = $2
+                 JOIN deployments d
+                     ON d.project = p.id AND d.environment = $2 AND d.preview IS NULL
                  LEFT JOIN current_deployments c
                      ON c.project = p.id AND c.environment = $2 AND c.deployment = d.id
                  WHERE p.slug = $1 ORDER BY d.created_at DESC, d.position DESC, d.id DESC",
                 &[&slug, &environment.as_str()],
             )
             .await?;
-        let deployments = rows.iter().map(|row| {
-            Ok(DeploymentSummary {
-                id: get(row, 0)?,
-                created_at: get(row, 1)?,
-                files: get::<i64>(row, 2)?.unsigned_abs(),
-                bytes: get::<i64>(row, 3)?.unsigned_abs(),
-                current: get(row, 4)?,
-                made: made(row, 5)?,
-            })
-        });
-        Ok(deployments.collect::<Result<_, Error>>()?)
+        Ok(rows.iter().map(summary).collect::<Result<_, _>>()?)
     }
 
     async fn set_current_deployment(
@@ -99,7 +90,8 @@ impl DeploymentStore for PostgresStore {
             .main
             .row(
                 "SELECT array_agg(DISTINCT f.sha256), max(f.size) FROM projects p
-                 JOIN deployments d ON d.project = p.id AND d.environment = $2
+                 JOIN deployments d
+                     ON d.project = p.id AND d.environment = $2 AND d.preview IS NULL
                  JOIN deployment_files f ON f.deployment = d.id AND f.path = $3
                  WHERE p.slug = $1",
                 &[&slug, &environment.as_str(), &path],
@@ -143,7 +135,8 @@ impl DeploymentStore for PostgresStore {
             .main
             .rows(
                 "SELECT f.path FROM projects p
-                 JOIN deployments d ON d.project = p.id AND d.environment = $2
+                 JOIN deployments d
+                     ON d.project = p.id AND d.environment = $2 AND d.preview IS NULL
                  JOIN deployment_files f ON f.deployment = d.id
                  WHERE p.slug = $1 GROUP BY f.path HAVING count(DISTINCT f.sha256) > 1
                  ORDER BY f.path",
@@ -252,6 +245,18 @@ fn files(row: &Row, id: Uuid) -> Result<BTreeMap<String, FileEntry>, Error> {
     Ok(files)
 }
 
+/// Reads a deployment of a project's list, in the first eleven columns.
+pub(super) fn summary(row: &Row) -> Result<DeploymentSummary, Error> {
+    Ok(DeploymentSummary {
+        id: get(row, 0)?,
+        created_at: get(row, 1)?,
+        files: get::<i64>(row, 2)?.unsigned_abs(),
+        bytes: get::<i64>(row, 3)?.unsigned_abs(),
+        current: get(row, 4)?,
+        made: made(row, 5)?,
+    })
+}
+
 /// Reads who made a deployment, from the column `first` on.
 fn made(row: &Row, first: usize) -> Result<Made, Error> {
     Ok(Made {
@@ -270,16 +275,33 @@ async fn add_deployment(
     by: &By,
 ) -> Result<(), Error> {
     let project = projects::lock(transaction, &deployment.slug).await?;
+    insert_deployment(transaction, project, deployment, None).await?;
+    let (environment, id) = (deployment.environment, deployment.id);
+    show(transaction, project, environment, id).await?;
+    let about = format!("{} {id}", environment.as_str());
+    let about = (&*deployment.slug, &*about);
+    let kind = AuditKind::Deployed;
+    audit::add_of_project(transaction, kind, about, by, deployment.created_at).await
+}
+
+/// Adds a deployment with its files; for a preview, if it has the name of one. The caller has
+/// locked the project.
+pub(super) async fn insert_deployment(
+    transaction: &Transaction,
+    project: i64,
+    deployment: &Deployment,
+    preview: Option<&str>,
+) -> Result<(), Error> {
     let environment = deployment.environment.as_str();
     let made = &deployment.made;
     transaction
         .execute(
             "INSERT INTO deployments (id, project, environment, created_at, files, bytes, position,
                  deployed_by, client, network, message, revision, inspection,
-                 deploy_token)
+                 deploy_token, preview)
              VALUES ($1, $2, $3, $4, $5, $6,
                  (SELECT coalesce(max(position), 0) + 1 FROM deployments WHERE project = $2),
-                 $7, $8, $9, $10, $11, $12, $13)",
+                 $7, $8, $9, $10, $11, $12, $13, $14)",
             &[
                 &deployment.id,
                 &project,
@@ -294,17 +316,11 @@ async fn add_deployment(
                 &made.revision,
                 &deployment.inspection.as_ref().map(write_inspection),
                 &made.deploy_token,
+                &preview,
             ],
         )
         .await?;
-    add_files(transaction, deployment).await?;
-    show(transaction, project, deployment.environment, deployment.id).await?;
-    let about = (
-        &*deployment.slug,
-        &*format!("{environment} {}", deployment.id),
-    );
-    let kind = AuditKind::Deployed;
-    audit::add_of_project(transaction, kind, about, by, deployment.created_at).await
+    add_files(transaction, deployment).await
 }
 
 async fn add_files(transaction: &Transaction, deployment: &Deployment) -> Result<(), Error> {
@@ -364,7 +380,8 @@ async fn roll_back(
         .row(
             "SELECT (SELECT deployment FROM current_deployments
                      WHERE project = $2 AND environment = $3)
-             FROM deployments WHERE id = $1 AND project = $2 AND environment = $3",
+             FROM deployments
+             WHERE id = $1 AND project = $2 AND environment = $3 AND preview IS NULL",
             &[&deployment, &project, &name],
         )
         .await?
@@ -402,7 +419,8 @@ async fn sweep(
     let rows = transaction
         .rows(
             "SELECT kept.id FROM (
-                 SELECT id FROM deployments WHERE project = $1 AND environment = $2
+                 SELECT id FROM deployments
+                 WHERE project = $1 AND environment = $2 AND preview IS NULL
                  ORDER BY created_at DESC, position DESC, id DESC OFFSET $3) AS kept
              WHERE NOT EXISTS (SELECT 1 FROM current_deployments c WHERE c.deployment = kept.id)",
             &[&project, &environment.as_str(), &super::rows::count(keep)],

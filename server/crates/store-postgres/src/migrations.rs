@@ -57,6 +57,10 @@ pub(super) const MAIN: Schema = Schema {
             include_str!("../migrations/0006_deploy_tokens.sql"),
         ),
         ("V7__people", include_str!("../migrations/0007_people.sql")),
+        (
+            "V8__previews",
+            include_str!("../migrations/0008_previews.sql"),
+        ),
     ],
 };
 

@@ -77,7 +77,10 @@ impl Kept {
     const fn ids(self) -> &'static str {
         match self {
             Self::All => "SELECT id FROM deployments WHERE project = $1",
-            Self::Shown => "SELECT deployment FROM current_deployments WHERE project = $1",
+            Self::Shown => {
+                "SELECT deployment FROM current_deployments WHERE project = $1
+                 UNION ALL SELECT deployment FROM previews WHERE project = $1"
+            }
         }
     }
 }
@@ -169,7 +172,7 @@ async fn remove_oldest_deployment(transaction: &Transaction, slug: &str) -> Resu
     let project = projects::lock(transaction, slug).await?;
     let oldest = transaction
         .row(
-            "SELECT id FROM deployments WHERE project = $1 AND id NOT IN (
+            "SELECT id FROM deployments WHERE project = $1 AND preview IS NULL AND id NOT IN (
                  SELECT deployment FROM current_deployments WHERE project = $1)
              ORDER BY created_at, position, id LIMIT 1",
             &[&project],

@@ -191,12 +191,12 @@ async fn remove_deleted(
         .await?;
     let Some(row) = row else { return Ok(None) };
     let (project, slug): (i64, String) = (get(&row, 0)?, get(&row, 1)?);
-    transaction
-        .execute(
-            "DELETE FROM current_deployments WHERE project = $1",
-            &[&project],
-        )
-        .await?;
+    for sql in [
+        "DELETE FROM current_deployments WHERE project = $1",
+        "DELETE FROM previews WHERE project = $1",
+    ] {
+        transaction.execute(sql, &[&project]).await?;
+    }
     let deployment = transaction
         .row(
             "SELECT id FROM deployments WHERE project = $1 LIMIT 1",

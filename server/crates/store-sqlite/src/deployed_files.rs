@@ -61,7 +61,7 @@ pub(super) fn find_kept_file(
     let found = connection
         .prepare_cached(
             "SELECT min(f.sha256), max(f.size) FROM projects p
-             JOIN deployments d ON d.project = p.id AND d.environment = ?2
+             JOIN deployments d ON d.project = p.id AND d.environment = ?2 AND d.preview IS NULL
              JOIN deployment_files f ON f.deployment = d.id AND f.path = ?3
              WHERE p.slug = ?1 HAVING min(f.sha256) = max(f.sha256)",
         )?
@@ -97,7 +97,7 @@ pub(super) fn list_changed_paths(
 ) -> Result<Vec<String>, Error> {
     let mut statement = connection.prepare_cached(
         "SELECT f.path FROM projects p
-         JOIN deployments d ON d.project = p.id AND d.environment = ?2
+         JOIN deployments d ON d.project = p.id AND d.environment = ?2 AND d.preview IS NULL
          JOIN deployment_files f ON f.deployment = d.id
          WHERE p.slug = ?1 GROUP BY f.path HAVING min(f.sha256) < max(f.sha256)
          ORDER BY f.path",

@@ -143,16 +143,35 @@ pub(super) fn add_deployment(
     by: By,
 ) -> Result<(), Error> {
     let project = project_id(connection, &deployment.slug)?;
+    insert_deployment(connection, project, deployment, None)?;
+    show(connection, project, deployment.environment, deployment.id)?;
+    let about = format!("{} {}", deployment.environment.as_str(), deployment.id);
+    audit::add_of_project(
+        connection,
+        AuditKind::Deployed,
+        (&deployment.slug, &about),
+        by,
+        deployment.created_at,
+    )
+}
+
+/// Adds a deployment with its files; for a preview, if it has the name of one.
+pub(super) fn insert_deployment(
+    connection: &Connection,
+    project: i64,
+    deployment: &Deployment,
+    preview: Option<&str>,
+) -> Result<(), Error> {
     let id = deployment.id.as_bytes();
     let environment = deployment.environment.as_str();
     connection
         .prepare_cached(
             "INSERT INTO deployments (id, project, environment, created_at, files, bytes, position,
                  deployed_by, client, network, message, revision, inspection,
-                 deploy_token)
+                 deploy_token, preview)
              VALUES (?1, ?2, ?3, ?4, ?5, ?6,
                  (SELECT ifnull(max(position), 0) + 1 FROM deployments WHERE project = ?2),
-                 ?7, ?8, ?9, ?10, ?11, ?12, ?13)",
+                 ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14)",
         )?
         .execute(params![
             id,
@@ -168,17 +187,9 @@ pub(super) fn add_deployment(
             deployment.made.revision,
             deployment.inspection.as_ref().map(write_inspection),
             deployment.made.deploy_token,
+            preview,
         ])?;
-    deployed_files::add(connection, deployment)?;
-    show(connection, project, deployment.environment, deployment.id)?;
-    let about = format!("{environment} {}", deployment.id);
-    audit::add_of_project(
-        connection,
-        AuditKind::Deployed,
-        (&deployment.slug, &about),
-        by,
-        deployment.created_at,
-    )
+    deployed_files::add(connection, deployment)
 }
 
 /// Makes a deployment the environment's current one.
@@ -212,7 +223,8 @@ pub(super) fn set_current_deployment(
     let project = project_id(connection, slug)?;
     let known = connection
         .prepare_cached(
-            "SELECT 1 FROM deployments WHERE id = ?1 AND project = ?2 AND environment = ?3",
+            "SELECT 1 FROM deployments
+             WHERE id = ?1 AND project = ?2 AND environment = ?3 AND preview IS NULL",
         )?
         .exists(params![
             deployment.as_bytes(),
@@ -284,7 +296,7 @@ pub(super) fn list_deployments(
         "SELECT d.id, d.created_at, d.files, d.bytes, c.deployment IS NOT NULL, d.deployed_by,
              d.client, d.network, d.message, d.revision, d.deploy_token
          FROM projects p
-         JOIN deployments d ON d.project = p.id AND d.environment = ?2
+         JOIN deployments d ON d.project = p.id AND d.environment = ?2 AND d.preview IS NULL
          LEFT JOIN current_deployments c
              ON c.project = p.id AND c.environment = ?2 AND c.deployment = d.id
          WHERE p.slug = ?1 ORDER BY d.created_at DESC, d.position DESC, d.id DESC",
@@ -292,17 +304,22 @@ pub(super) fn list_deployments(
     let mut rows = statement.query([slug, environment.as_str()])?;
     let mut deployments = Vec::new();
     while let Some(row) = rows.next()? {
-        let id: Vec<u8> = row.get(0)?;
-        deployments.push(DeploymentSummary {
-            id: uuid(&id, "deployments", "id", || slug.to_owned())?,
-            created_at: row.get(1)?,
-            files: row.get::<_, i64>(2)?.unsigned_abs(),
-            bytes: row.get::<_, i64>(3)?.unsigned_abs(),
-            current: row.get(4)?,
-            made: made(row, 5)?,
-        });
+        deployments.push(summary(row, slug)?);
     }
     Ok(deployments)
+}
+
+/// Reads a deployment of a project's list, in the first eleven columns.
+pub(super) fn summary(row: &Row<'_>, slug: &str) -> Result<DeploymentSummary, Error> {
+    let id: Vec<u8> = row.get(0)?;
+    Ok(DeploymentSummary {
+        id: uuid(&id, "deployments", "id", || slug.to_owned())?,
+        created_at: row.get(1)?,
+        files: row.get::<_, i64>(2)?.unsigned_abs(),
+        bytes: row.get::<_, i64>(3)?.unsigned_abs(),
+        current: row.get(4)?,
+        made: made(row, 5)?,
+    })
 }
 
 /// Reads who made a deployment, from the column `first` on.

@@ -106,6 +106,10 @@ pub(super) const MAIN: Schema = Schema(&[
         include_str!("../migrations/0024_deploy_tokens.sql"),
     ),
     ("V25__people", include_str!("../migrations/0025_people.sql")),
+    (
+        "V26__previews",
+        include_str!("../migrations/0026_previews.sql"),
+    ),
 ]);
 
 /// Frontend log records.

@@ -91,7 +91,10 @@ impl Kept {
     const fn ids(self) -> &'static str {
         match self {
             Self::All => "SELECT id FROM deployments WHERE project = ?1",
-            Self::Shown => "SELECT deployment FROM current_deployments WHERE project = ?1",
+            Self::Shown => {
+                "SELECT deployment FROM current_deployments WHERE project = ?1
+                 UNION ALL SELECT deployment FROM previews WHERE project = ?1"
+            }
         }
     }
 }
@@ -176,7 +179,7 @@ fn remove_oldest_deployment(connection: &Connection, slug: &str) -> Result<bool,
     let project = project_id(connection, slug)?;
     let oldest: Option<Vec<u8>> = connection
         .prepare_cached(
-            "SELECT id FROM deployments WHERE project = ?1 AND id NOT IN (
+            "SELECT id FROM deployments WHERE project = ?1 AND preview IS NULL AND id NOT IN (
                  SELECT deployment FROM current_deployments WHERE project = ?1)
              ORDER BY created_at, position, id LIMIT 1",
         )?

@@ -212,9 +212,12 @@ fn remove_deleted(
     let Some((project, slug)) = found else {
         return Ok(None);
     };
-    connection
-        .prepare_cached("DELETE FROM current_deployments WHERE project = ?1")?
-        .execute([project])?;
+    for sql in [
+        "DELETE FROM current_deployments WHERE project = ?1",
+        "DELETE FROM previews WHERE project = ?1",
+    ] {
+        connection.prepare_cached(sql)?.execute([project])?;
+    }
     let deployment: Option<Vec<u8>> = connection
         .prepare_cached("SELECT id FROM deployments WHERE project = ?1 LIMIT 1")?
         .query_row([project], |row| row.get(0))

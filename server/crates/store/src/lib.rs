@@ -19,6 +19,7 @@ mod logs;
 mod nodes;
 mod people;
 mod players;
+mod previews;
 mod projects;
 mod room;
 mod sessions;
@@ -48,6 +49,7 @@ pub use self::logs::LogStore;
 pub use self::nodes::NodeStore;
 pub use self::people::PeopleStore;
 pub use self::players::{GuestCap, NewGuest, PlayerStore};
+pub use self::previews::PreviewStore;
 pub use self::projects::ProjectStore;
 pub use self::room::RoomStore;
 pub use self::sessions::SessionStore;
@@ -206,6 +208,7 @@ pub trait Store:
     + NodeStore
     + PeopleStore
     + PlayerStore
+    + PreviewStore
     + ProjectStore
     + RoomStore
     + SessionStore

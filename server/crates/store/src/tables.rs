@@ -311,6 +311,7 @@ pub const PARTS: &[Part] = &[
             ("revision", Text),
             ("inspection", Text),
             ("deploy_token", Text),
+            ("preview", Text),
         ],
     ),
     Part::main(
@@ -330,6 +331,17 @@ pub const PARTS: &[Part] = &[
             ("project", Integer),
             ("environment", Text),
             ("deployment", Uuid),
+        ],
+    ),
+    Part::main(
+        "previews",
+        &["project", "name"],
+        &[
+            ("project", Integer),
+            ("name", Text),
+            ("deployment", Uuid),
+            ("created_at", Integer),
+            ("used_at", Integer),
         ],
     ),
     Part::main(

@@ -185,6 +185,7 @@ mod tests {
         let game = Game {
             slug: "game".into(),
             environment: Environment::Prod,
+            preview: None,
             audience: "game:game".into(),
             origin: "http://game.platform.localhost".into(),
             deployment: None,
@@ -225,6 +226,7 @@ mod tests {
         let game = Game {
             slug: "game".into(),
             environment: Environment::Prod,
+            preview: None,
             audience: "game:game".into(),
             origin: "http://game.platform.localhost".into(),
             deployment: None,

@@ -22,6 +22,7 @@ use crate::hosting::backends::Backend;
 use crate::hosting::earlier_deployments::may_answer;
 use crate::hosting::file_cache::Contents;
 use crate::hosting::headers::{self, Lives};
+use crate::hosting::preview_use;
 use crate::hosting::range::{Wanted, wanted};
 use crate::web::api_error::ApiError;
 use crate::web::asset::is_unchanged;
@@ -52,6 +53,7 @@ pub async fn handle(
     if is_reserved(request.uri().path()) {
         return Err(ProblemCode::NotFound.into());
     }
+    preview_use::note(state, game, request.headers());
     if let Some(backend) = backend {
         let forwarded = state.backends.forward(&backend, game, context, request);
         // This future is much larger than that of a file.
@@ -164,8 +166,8 @@ async fn earlier(
     };
     let path = path.strip_prefix('/').unwrap_or(&path);
     // A file that can run scripts as a page is only served from its own deployment, so that it does
-    // not remain after a change of owner or a fix.
-    if !may_answer(path) {
+    // not remain after a change of owner or a fix. Of a preview, only one deployment is kept.
+    if game.preview.is_some() || !may_answer(path) {
         return Ok(None);
     }
     let kept = state

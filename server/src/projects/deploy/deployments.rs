@@ -1,5 +1,5 @@
 //! The only way to deploy: an archive from a developer, or the platform's own files, become staged
-//! files, which become the environment's current deployment.
+//! files, which become the current deployment of the environment, or of one of its previews.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
@@ -8,12 +8,14 @@ use std::sync::Arc;
 use axum::body::Body;
 use bytes::Bytes;
 use futures_util::{StreamExt as _, TryStreamExt as _, stream};
+use platform_protocol::preview::PER_PROJECT;
 use tokio::sync::Notify;
 use uuid::Uuid;
 
 use super::room::{Room, look_for_room, make_room};
 use super::upload::{Limits, Upload, UploadQueue, too_large};
 use super::{DeployError, Published, Target};
+use crate::domain::preview::{AddedPreview, NewPreview};
 use crate::domain::project::{Deployment, FileEntry, Inspection};
 use crate::games::files::FileStore;
 use crate::games::inspection::{INDEX, PAGE_BYTES, inspect};
@@ -172,6 +174,8 @@ impl Deployments {
         shown.map_err(DeployError::Store)?;
         Ok(Published {
             deployment,
+            label: target.label(),
+            preview: target.preview.clone(),
             removed,
         })
     }
@@ -193,9 +197,26 @@ impl Deployments {
             made: target.made.clone(),
             inspection: Some(inspection),
         };
-        let added = store.add_deployment(deployment.clone(), target.by.clone());
-        match added.await {
-            Ok(()) => {
+        let (added, by) = (deployment.clone(), target.by.clone());
+        let added = match &target.preview {
+            Some(name) => {
+                let new = NewPreview {
+                    name: name.clone(),
+                    deployment: added,
+                    most: PER_PROJECT,
+                };
+                store.put_preview(new, by).await
+            }
+            None => {
+                let added = store.add_deployment(added, by).await;
+                added.map(|()| AddedPreview::Done)
+            }
+        };
+        match added {
+            Ok(AddedPreview::TooMany { oldest, used_at }) => {
+                Err(DeployError::TooManyPreviews { oldest, used_at })
+            }
+            Ok(AddedPreview::Done) => {
                 let counted = store.count_room(&deployment.slug).await;
                 counted.map_err(DeployError::Store)?;
                 Ok(deployment)
@@ -217,8 +238,7 @@ impl Deployments {
 
     /// Returns the address of the page that is deployed to `target`.
     fn address(&self, target: &Target) -> String {
-        let label = target.environment.label(&target.slug);
-        format!("{}/", self.platform.origin.sub_domain(&label))
+        format!("{}/", self.platform.origin.sub_domain(&target.label()))
     }
 }
 

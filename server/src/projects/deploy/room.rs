@@ -37,8 +37,8 @@ pub(super) async fn look_for_room(
     }
 }
 
-/// Frees space for `files` of a new deployment: removes earlier deployments of the project that no
-/// environment shows, the oldest first. Returns how many; if that is not enough, none is removed.
+/// Frees space for `files` of a new deployment: removes earlier deployments of the project that neither
+/// an environment nor a preview shows, the oldest first. Returns how many; if that is not enough, none is removed.
 pub(super) async fn make_room(
     platform: &Platform,
     slug: &str,
@@ -90,7 +90,7 @@ fn no_room(verdict: Verdict) -> String {
             "this project",
             needed,
             limit,
-            "make the game smaller, or deploy a smaller one to its other environment",
+            "make the game smaller, remove a preview, or deploy a smaller one to its other environment",
         ),
         Verdict::Fits | Verdict::FitsWithin(_) => return String::new(),
     };

@@ -11,14 +11,17 @@ use axum::body::Body;
 use axum::extract::State;
 use axum::http::{HeaderMap, StatusCode, header};
 use hyper::body::Body as _;
+use platform_protocol::names::Environment;
 use platform_protocol::problem::ProblemCode;
 use serde::{Deserialize, Deserializer, Serialize, de};
 use utoipa::{IntoParams, ToSchema};
 
 use super::views::WarningView;
 use crate::auth::project_caller::EnvironmentPath;
-use crate::auth::scoped_caller::EnvironmentDeployer;
-use crate::domain::project::{MESSAGE_CHARS, Made, parse_message, parse_revision, short_id};
+use crate::auth::scoped_caller::{EnvironmentDeployer, ScopedCaller};
+use crate::domain::project::{
+    MESSAGE_CHARS, Made, Project, parse_message, parse_revision, short_id,
+};
 use crate::platform::disk;
 use crate::projects::ProjectsState;
 use crate::projects::archive::ArchiveError;
@@ -63,9 +66,12 @@ pub struct DeployedView {
     /// The first characters of its id, for display.
     #[schema(example = "3f2a9c1b")]
     pub short_id: String,
-    /// The address of the game.
+    /// The address of the game, or of its preview.
     #[schema(format = "uri")]
     pub url: String,
+    /// The name of the preview that shows it; null if it is the environment's current deployment.
+    #[schema(required)]
+    pub preview: Option<String>,
     /// The number of its files.
     pub files: u64,
     /// The total size of its files, in bytes.
@@ -100,24 +106,55 @@ pub async fn handle(
     deployer: Result<EnvironmentDeployer, ApiError>,
     query: Result<ApiQuery<DeployQuery>, ApiError>,
     headers: HeaderMap,
+    body: Body,
+) -> Result<(StatusCode, ApiJson<DeployedView>), ApiError> {
+    let place = deployer.map(|deployer| Place {
+        caller: deployer.caller,
+        project: deployer.project,
+        environment: deployer.environment,
+        preview: None,
+    });
+    upload(&state, place, query, &headers, body).await
+}
+
+/// Where a caller deploys.
+pub(super) struct Place {
+    /// The caller, who may deploy there.
+    pub(super) caller: ScopedCaller,
+    /// The project.
+    pub(super) project: Project,
+    /// The environment.
+    pub(super) environment: Environment,
+    /// The name of a preview of the environment.
+    pub(super) preview: Option<String>,
+}
+
+/// Receives an archive and deploys it.
+pub(super) async fn upload(
+    state: &ProjectsState,
+    place: Result<Place, ApiError>,
+    query: Result<ApiQuery<DeployQuery>, ApiError>,
+    headers: &HeaderMap,
     mut body: Body,
 ) -> Result<(StatusCode, ApiJson<DeployedView>), ApiError> {
     let length = body.size_hint().lower();
     let taken = async {
-        let EnvironmentDeployer {
+        let Place {
             caller,
             project,
             environment,
-        } = deployer?;
-        refuse_other_forms(&headers)?;
+            preview,
+        } = place?;
+        refuse_other_forms(headers)?;
         let ApiQuery(DeployQuery { message, revision }) = query?;
         let target = Target {
             by: caller.by(),
             slug: project.slug,
             environment,
+            preview,
             made: Made {
                 by: Some(caller.player()),
-                client: client(&headers),
+                client: client(headers),
                 network: Some(caller.source().network.clone()),
                 message,
                 revision,
@@ -150,7 +187,7 @@ pub async fn handle(
     may.await?;
     target.by = caller.by();
     let published = state.deployments.deploy(upload, target).await?;
-    let view = DeployedView::of(&state, published);
+    let view = DeployedView::of(state, published);
     Ok((StatusCode::CREATED, ApiJson(view)))
 }
 
@@ -202,11 +239,11 @@ fn client(headers: &HeaderMap) -> Option<String> {
 impl DeployedView {
     fn of(state: &ProjectsState, published: Published) -> Self {
         let deployment = published.deployment;
-        let label = deployment.environment.label(&deployment.slug);
         Self {
             id: deployment.id.to_string(),
             short_id: short_id(deployment.id, &[]),
-            url: state.platform.origin.sub_domain(&label),
+            url: state.platform.origin.sub_domain(&published.label),
+            preview: published.preview,
             files: deployment.files.len() as u64,
             bytes: deployment.files.values().map(|file| file.size).sum(),
             warnings: WarningView::all(&deployment)
@@ -238,6 +275,9 @@ impl From<DeployError> for ApiError {
             }
             DeployError::Store(error) => error.into(),
             DeployError::UnknownProject(_) => ProblemCode::NotFound.into(),
+            full @ DeployError::TooManyPreviews { .. } => {
+                Self::new(ProblemCode::QuotaExceeded).with_detail(full.to_string())
+            }
             DeployError::NoRoom(sentence) => {
                 Self::new(ProblemCode::QuotaExceeded).with_detail(sentence)
             }

@@ -11,6 +11,7 @@ pub mod invitations;
 pub mod isolation;
 pub mod list_projects;
 pub mod people;
+pub mod previews;
 pub mod project;
 pub mod rollback;
 pub mod takedown;

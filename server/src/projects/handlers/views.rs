@@ -420,8 +420,8 @@ impl WarningView {
 }
 
 impl DeploymentView {
-    /// Creates the views of the deployments that an environment keeps.
-    async fn all(
+    /// Creates the views of the deployments that an environment keeps, or that previews show.
+    pub(super) async fn all(
         state: &ProjectsState,
         deployments: Vec<DeploymentSummary>,
     ) -> Result<Vec<Self>, ApiError> {

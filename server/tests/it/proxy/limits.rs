@@ -26,6 +26,7 @@ fn game(slug: &str) -> Game {
     Game {
         slug: slug.into(),
         environment: Environment::Prod,
+        preview: None,
         audience: format!("game:{slug}").into(),
         origin: PlatformOrigin::local(8787).sub_domain(slug),
         deployment: None,
