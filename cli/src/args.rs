@@ -159,6 +159,11 @@ Examples:
   platform deploy                        the folder `dist` of platform.toml, to dev
   platform deploy build/web --env prod   asks first
   platform deploy --env prod --yes       in a script
+  platform deploy --preview              at an address for this branch of git
+  platform deploy --preview new-rings    at new-rings--<project>.<platform>
+
+A preview has the backend, the settings and the test players of the dev environment.
+It is removed after 14 days in which nobody deploys or opens it.
 
 Not deployed: names that begin with a dot (except .well-known), and
 platform.toml and node_modules at the top of the folder.")]
@@ -169,6 +174,10 @@ platform.toml and node_modules at the top of the folder.")]
         /// The environment
         #[arg(long = "env", value_name = "ENV", default_value = "dev")]
         environment: EnvironmentName,
+        /// Deploy a preview, at an address of its own [default name: the branch of git]
+        #[arg(long, value_name = "NAME", num_args = 0..=1, default_missing_value = "",
+              conflicts_with = "environment")]
+        preview: Option<String>,
         /// A description in one line, for the list of deployments
         #[arg(long, short)]
         message: Option<String>,
@@ -178,6 +187,16 @@ platform.toml and node_modules at the top of the folder.")]
         /// Print the platform's answer as JSON
         #[arg(long)]
         json: bool,
+    },
+    /// Previews, which `platform deploy --preview` creates
+    #[command(after_help = "\
+Examples:
+  platform previews list
+  platform previews delete new-rings")]
+    Previews {
+        /// What to do with them.
+        #[command(subcommand)]
+        command: PreviewsCommand,
     },
     /// List what was deployed to an environment, the newest first
     #[command(after_help = "Example:\n  platform deployments --env prod")]
@@ -315,6 +334,9 @@ impl Command {
             | Self::Frames {
                 command: FramesCommand::Show { json, .. },
             }
+            | Self::Previews {
+                command: PreviewsCommand::List { json } | PreviewsCommand::Delete { json, .. },
+            }
             | Self::Tokens {
                 command: TokensCommand::Create { json, .. } | TokensCommand::List { json },
             }
@@ -422,6 +444,26 @@ The platform's own pages always may, for the preview.",
         #[arg(long = "env", value_name = "ENV", default_value = "dev")]
         environment: EnvironmentName,
         /// Print JSON: "any", "platform" or a list of origins
+        #[arg(long)]
+        json: bool,
+    },
+}
+
+/// What to do with previews.
+#[derive(Debug, Subcommand)]
+pub(crate) enum PreviewsCommand {
+    /// List the previews and their addresses
+    List {
+        /// Print JSON: previews, each of name, url, deployment, created_at, used_on, expires_at
+        #[arg(long)]
+        json: bool,
+    },
+    /// Remove a preview
+    #[command(after_help = "Example:\n  platform previews delete new-rings")]
+    Delete {
+        /// Its name
+        name: String,
+        /// Print the removed preview as JSON
         #[arg(long)]
         json: bool,
     },

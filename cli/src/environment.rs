@@ -22,6 +22,9 @@ pub(crate) struct ProcessEnvironment {
     pub(crate) cache_home: Option<PathBuf>,
     /// `PORT`, which names a port to a dev server.
     pub(crate) port: Option<u16>,
+    /// The branch for which a pipeline runs: `GITHUB_HEAD_REF` for GitHub's pull requests and
+    /// `GITHUB_REF_NAME` for its pushes, `CI_COMMIT_REF_NAME` at GitLab.
+    pub(crate) branch: Option<String>,
     /// Whether the user can see a browser that is opened here.
     pub(crate) shows_browser: bool,
 }
@@ -57,7 +60,9 @@ impl ProcessEnvironment {
         // browser itself.
         let screen = cfg!(any(windows, target_os = "macos"))
             || any(&["DISPLAY", "WAYLAND_DISPLAY", "WSL_DISTRO_NAME"]);
+        let branch = ["GITHUB_HEAD_REF", "GITHUB_REF_NAME", "CI_COMMIT_REF_NAME"];
         Self {
+            branch: branch.into_iter().find_map(text),
             origin: text("PLATFORM_ORIGIN"),
             project: text("PLATFORM_PROJECT"),
             token: text("PLATFORM_TOKEN").map(|token| Secret::new(token.trim())),

@@ -47,7 +47,8 @@ impl PlatformOrigin {
         format!("`platform login --origin {self}`")
     }
 
-    fn sub_domain(&self, label: &str) -> String {
+    /// The origin of the sub-domain with this label.
+    pub(crate) fn sub_domain(&self, label: &str) -> String {
         format!("{}://{label}.{}", self.scheme, self.authority)
     }
 }

@@ -38,6 +38,13 @@ pub(crate) fn of(folder: &Path) -> Option<String> {
     Some(format!("{commit}{}", if changed { CHANGED } else { "" }))
 }
 
+/// The branch that is checked out in the work tree that contains `folder`. `None` without one, as in
+/// most pipelines.
+pub(crate) fn branch(folder: &Path) -> Option<String> {
+    let branch = git(folder, &["symbolic-ref", "--short", "--quiet", "HEAD"])?;
+    Some(branch.trim().to_owned()).filter(|branch| !branch.is_empty())
+}
+
 /// Whether tracked files differ from the commit; `None` if that is unknown.
 fn is_changed(folder: &Path, commit: &str) -> Option<bool> {
     let places = [
@@ -159,6 +166,14 @@ mod tests {
         repository(folder.path());
         let revision = of(folder.path()).unwrap();
         assert_eq!(revision.len(), 40, "{revision}");
+        git(
+            folder.path(),
+            &["checkout", "--quiet", "-b", "feature/Rings"],
+        )
+        .unwrap();
+        assert_eq!(branch(folder.path()).as_deref(), Some("feature/Rings"));
+        git(folder.path(), &["checkout", "--quiet", "--detach"]).unwrap();
+        assert_eq!(branch(folder.path()), None);
         let file = folder.path().join("a.txt");
         std::fs::write(&file, "2").unwrap();
         let dirty = Some(format!("{revision}-dirty"));

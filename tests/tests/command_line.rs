@@ -136,6 +136,32 @@ async fn roll_back(terminal: &Terminal) {
 }
 
 #[tokio::test]
+async fn a_preview_is_deployed_played_listed_and_removed() {
+    let (platform, mut person, _) = scene().await;
+    let terminal = Terminal::of(&platform.site);
+    terminal.log_in(&mut person).await;
+    let _ = terminal.done(&["projects", "create", "chess"]).await;
+    terminal.write("dist/index.html", PAGE);
+    let deploy = ["deploy", "dist", "-p", "chess", "--preview", "new-rings"];
+    let url = terminal.done(&deploy).await;
+    let url = url.trim();
+    assert_eq!(url, platform.site.url("new-rings--chess", ""));
+    let token = person.token_for("new-rings--chess").await;
+    let token: Value = serde_json::from_str(&token.body).unwrap();
+    let player = claims(token["access_token"].as_str().unwrap());
+    assert_eq!(player.aud, "game:dev-chess");
+    let list = terminal
+        .done(&["previews", "list", "-p", "chess", "--json"])
+        .await;
+    let list: Value = serde_json::from_str(&list).unwrap();
+    assert_eq!(list["previews"][0]["url"], url);
+    let delete = ["previews", "delete", "new-rings", "-p", "chess"];
+    let _ = terminal.done(&delete).await;
+    let gone = person.token_for("new-rings--chess").await;
+    assert_eq!(gone.status, 403, "{gone:?}");
+}
+
+#[tokio::test]
 async fn a_command_whose_token_has_expired_gets_another() {
     let (platform, mut person, _) = scene().await;
     let terminal = Terminal::of(&platform.site);

@@ -5,12 +5,13 @@ mod upload;
 use std::path::Path;
 
 use platform_protocol::names::Environment;
+use platform_protocol::preview::{self, UNUSED_DAYS};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::Context;
 use super::check::{Warned, of_files, page};
-use super::deployments::path;
+use super::{deployments, previews};
 use crate::archive::Folder;
 use crate::failure::Failure;
 use crate::revision;
@@ -23,6 +24,8 @@ pub(super) struct Wanted<'a> {
     pub(super) directory: Option<&'a Path>,
     /// The target environment.
     pub(super) environment: Environment,
+    /// The name of the preview to deploy instead; empty for that of the branch.
+    pub(super) preview: Option<&'a str>,
     /// The developer's description of the deployment.
     pub(super) message: Option<&'a str>,
     /// Whether to skip the confirmation for production.
@@ -68,6 +71,11 @@ pub(super) async fn run(context: &Context<'_>, wanted: &Wanted<'_>) -> Result<()
         ));
     }
     let directory = settings.dist(wanted.directory)?;
+    let preview = wanted.preview.map(|given| {
+        let environment = context.environment;
+        previews::name(given, slug, &directory, environment)
+    });
+    let preview = preview.transpose()?;
     let session = context.session(&settings)?;
     session.look_whose(slug).await?;
     let folder = Folder::of_game(&directory)?;
@@ -77,11 +85,25 @@ pub(super) async fn run(context: &Context<'_>, wanted: &Wanted<'_>) -> Result<()
     }
     // A caller who may not deploy there gets the refusal before any progress is shown. A deploy
     // token only allows the upload itself, and is refused before the platform reads it.
-    let path = path(slug, wanted.environment);
+    let (seen, path) = match &preview {
+        Some(name) => {
+            let all = previews::path(slug);
+            let path = format!("{all}/{name}");
+            (all, path)
+        }
+        None => {
+            let environment = deployments::path(slug, wanted.environment);
+            let path = format!("{environment}/deployment");
+            (environment, path)
+        }
+    };
     if !session.is_deploy_token() {
-        session.get(&path).await?;
+        session.get(&seen).await?;
     }
-    let game = settings.origin.game_url(slug, wanted.environment);
+    let game = match &preview {
+        Some(name) => settings.origin.sub_domain(&preview::label(name, slug)),
+        None => settings.origin.game_url(slug, wanted.environment),
+    };
     let content = format!(
         "{} ({}) of {}",
         terminal::counted(folder.files(), "file"),
@@ -102,7 +124,7 @@ pub(super) async fn run(context: &Context<'_>, wanted: &Wanted<'_>) -> Result<()
     terminal::note(format_args!("Deploying {content} to {game}"));
     let revision = revision::of(&directory);
     let said = said(wanted.message, revision.as_deref());
-    let address = format!("{}{path}/deployment{said}", settings.origin);
+    let address = format!("{}{path}{said}", settings.origin);
     let answer = upload::run(&session, &address, folder).await?;
     let value: Value = answer.json()?;
     let deployed: Deployed = serde_json::from_value(value.clone()).map_err(|_| {
@@ -120,6 +142,11 @@ pub(super) async fn run(context: &Context<'_>, wanted: &Wanted<'_>) -> Result<()
         let of = revision.map_or_else(String::new, |revision| format!(", of revision {revision}"));
         let id = plain(&deployed.short_id);
         terminal::note(format_args!("It is the deployment {id}{of}."));
+    }
+    if preview.is_some() {
+        terminal::note(format_args!(
+            "The preview is removed after {UNUSED_DAYS} days in which nobody deploys or opens it."
+        ));
     }
     if wanted.json {
         return terminal::print(&format!("{value}\n"));

@@ -13,6 +13,7 @@ mod login;
 mod logout;
 mod logs;
 mod people;
+mod previews;
 mod projects;
 mod rollback;
 mod runtime;
@@ -94,6 +95,7 @@ pub(crate) async fn run(
         Command::Deploy {
             directory,
             environment,
+            preview,
             message,
             yes,
             json,
@@ -101,12 +103,14 @@ pub(crate) async fn run(
             let wanted = deploy::Wanted {
                 directory: directory.as_deref(),
                 environment: environment.into(),
+                preview: preview.as_deref(),
                 message: message.as_deref(),
                 yes,
                 json,
             };
             deploy::run(&context, &wanted).await
         }
+        Command::Previews { command } => previews::run(&context, command).await,
         Command::Deployments { environment, json } => {
             deployments::run(&context, environment.into(), json).await
         }

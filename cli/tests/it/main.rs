@@ -16,6 +16,7 @@ mod logs;
 mod newer;
 mod people;
 mod platform;
+mod previews;
 mod rolling_back;
 mod signing_in;
 mod support;
