@@ -131,8 +131,13 @@ impl Owner {
         environment: &str,
         files: &[(&str, &str)],
     ) -> (u16, String) {
-        let (_, host) = self.site.origin.split_once("://").expect("an origin");
         let path = format!("/api/projects/{slug}/environments/{environment}/deployment");
+        self.upload(&path, files).await
+    }
+
+    /// Sends `files` as an archive, and returns status and response.
+    async fn upload(&self, path: &str, files: &[(&str, &str)]) -> (u16, String) {
+        let (_, host) = self.site.origin.split_once("://").expect("an origin");
         let request = self
             .client
             .put(format!("http://{}{path}", self.site.address))
@@ -143,6 +148,17 @@ impl Owner {
         let answer = request.send().await.expect("the platform answers");
         let status = answer.status().as_u16();
         (status, answer.text().await.expect("a whole answer"))
+    }
+
+    /// Deploys `files` as the preview `name` of `slug`, and returns the response.
+    ///
+    /// # Panics
+    /// Panics if it is refused.
+    pub async fn preview(&self, slug: &str, name: &str, files: &[(&str, &str)]) -> Value {
+        let path = format!("/api/projects/{slug}/previews/{name}");
+        let (status, text) = self.upload(&path, files).await;
+        assert_eq!(status, 201, "{text}");
+        serde_json::from_str(&text).expect("JSON")
     }
 
     /// Issues a token for a test player of `slug`, as `platform test-token --json` prints it.

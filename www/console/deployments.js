@@ -56,7 +56,7 @@ const words = (one) => make("span", {}, ...told(one)).textContent;
  *
  * @param {Schemas["Deployment"]} one
  */
-const maker = ({ deployed_by: by, deploy_token: token, client, network }) => {
+export const maker = ({ deployed_by: by, deploy_token: token, client, network }) => {
   const from = [token && `the deploy token ${token}`, client, network].filter(Boolean).join(", ");
   if (!by) return from ? ["from ", userText(from)] : [];
   return ["by ", userText(by.username ?? by.sub), ...(from ? [" from ", userText(from)] : [])];

@@ -2,7 +2,8 @@
 
 import { deployTokens } from "./deploy_tokens.js";
 import { deployments } from "./deployments.js";
+import { previews } from "./previews.js";
 import { openTab } from "./project.js";
 import { undeployed } from "./undeployed.js";
 
-openTab(undeployed, deployments, deployTokens);
+openTab(undeployed, deployments, previews, deployTokens);

@@ -6,6 +6,7 @@ pub(crate) mod page;
 pub(crate) mod palette;
 pub(crate) mod people;
 pub(crate) mod players;
+pub(crate) mod previews;
 pub(crate) mod settings;
 pub(crate) mod takedown;
 
