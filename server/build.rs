@@ -17,7 +17,15 @@ use platform_compression::{BEST, SMALL, brotli};
 
 /// The console's stylesheet: what the pages share, and then what each has for
 /// itself. It is small enough to be sent as one, whichever page comes first.
-const STYLES: [&str; 6] = ["shared", "log", "build", "project", "errors", "admin"];
+const STYLES: [&str; 7] = [
+    "shared",
+    "log",
+    "build",
+    "project",
+    "errors",
+    "admin",
+    "documents",
+];
 
 fn main() -> Result<(), Box<dyn Error>> {
     // Cargo tells build scripts everything through the environment.

@@ -59,6 +59,8 @@ pub const INVITATION_PAGE: &str = "/invitations";
 pub const ADMIN_PAGES: &str = "/admin";
 /// On the console: how to install the command line. Before a file's name: that file.
 pub const CLI_PAGES: &str = "/cli";
+/// On the console: the documents. Before a document's name: that document.
+pub const DOCUMENT_PAGES: &str = "/docs";
 
 /// In the built `runtime.js`, exactly once: the server replaces it by the platform's settings, a
 /// JSON array `["<auth_url>","<platform origin>",<heartbeat seconds>]`.

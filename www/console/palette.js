@@ -111,6 +111,7 @@ const pages = (profile) => [
   { name: "Your projects", kind: "Page", more: "console", href: "/build" },
   { name: "New project", kind: "Action", more: "create game", href: "/build#new-heading" },
   { name: "The command line", kind: "Page", more: "cli install download docs", href: "/cli" },
+  { name: "Documents", kind: "Page", more: "docs help guide api", href: "/docs" },
   { name: "Your profile", kind: "Page", more: "account sign out name devices", href: profile },
   { name: "All games", kind: "Page", more: "home play", href: "/" },
 ];

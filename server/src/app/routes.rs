@@ -22,8 +22,8 @@ use crate::auth::handlers::{
 use crate::auth::redirect::DEVICE_PAGE;
 use crate::console::files;
 use crate::console::handlers::{
-    admin as admin_pages, build, command_line, console, icon, invitation, problem_page, project,
-    security_txt, stylesheet,
+    admin as admin_pages, build, command_line, console, documents, icon, invitation, problem_page,
+    project, security_txt, stylesheet,
 };
 use crate::games::GamesState;
 use crate::hosting::handlers::{platform_json, runtime_files};
@@ -91,6 +91,11 @@ fn console_routes(api: Router<AppState>) -> Router<AppState> {
         .route(
             &format!("{}/{{version}}/{{name}}", files::FOLDERS),
             get(build::file),
+        )
+        .route(paths::DOCUMENT_PAGES, get(documents::index))
+        .route(
+            &format!("{}/{{name}}", paths::DOCUMENT_PAGES),
+            get(documents::document),
         )
         .merge(api)
         .route(STYLESHEET, get(stylesheet::handle))

@@ -92,6 +92,12 @@ impl ConsoleFiles {
         Some(response)
     }
 
+    /// Returns the path of the folder of this version.
+    #[must_use]
+    pub fn folder(&self) -> String {
+        format!("{FOLDERS}/{}", self.version)
+    }
+
     /// Returns what the page with the script `name` loads.
     #[must_use]
     pub fn scripts(&self, name: &str) -> Scripts {
@@ -108,7 +114,7 @@ impl ConsoleFiles {
         }
         needed.sort();
         Scripts {
-            folder: format!("{FOLDERS}/{}", self.version),
+            folder: self.folder(),
             own,
             needed,
         }

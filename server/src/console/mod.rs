@@ -4,9 +4,11 @@
 //! |---|---|
 //! | [`handlers`] | the pages, one per file |
 //! | [`command_line`](mod@command_line) | the command line that the platform hands out |
+//! | [`documents`] | the documents as pages |
 //! | [`files`] | the files that pages for developers load |
 
 pub mod command_line;
+pub mod documents;
 pub mod files;
 pub mod handlers;
 mod state;

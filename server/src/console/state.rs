@@ -1,8 +1,9 @@
 //! The state of the platform's own pages.
 
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use crate::console::command_line::CommandLine;
+use crate::console::documents::Documents;
 use crate::console::files::ConsoleFiles;
 use crate::platform::Platform;
 use crate::players::PlayersState;
@@ -21,6 +22,7 @@ pub struct ConsoleState {
     pub command_line: CommandLine,
     /// The stylesheet of all pages.
     pub stylesheet: Asset,
+    documents: OnceLock<Documents>,
 }
 
 impl ConsoleState {
@@ -37,7 +39,14 @@ impl ConsoleState {
             files: ConsoleFiles::default(),
             command_line,
             stylesheet: stylesheet(),
+            documents: OnceLock::new(),
         }
+    }
+
+    /// Returns the documents, which the first request for them renders.
+    pub fn documents(&self) -> &Documents {
+        self.documents
+            .get_or_init(|| Documents::new(&self.platform.origin))
     }
 }
 

@@ -26,6 +26,7 @@ mod deploys;
 mod device;
 mod device_page;
 mod error_groups;
+mod documents;
 mod fixtures;
 mod heartbeat;
 mod hosting;

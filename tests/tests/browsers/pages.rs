@@ -71,6 +71,15 @@ async fn no_page_has_a_barrier_or_a_script(stage: Stage) {
     let console = world.url("demo", "/cli").replace("demo.", "");
     stage.open(&console).await;
     examine(&stage, "the command line, without programs").await;
+    for (path, what) in [
+        ("/docs", "the documents"),
+        ("/docs?q=token", "what was found in the documents"),
+        ("/docs/deploying", "a document"),
+    ] {
+        let address = world.url("demo", path).replace("demo.", "");
+        stage.open(&address).await;
+        examine(&stage, what).await;
+    }
     sign_in_examined(&stage, &world, way, &demo).await;
     rename_examined(&stage, &world, &demo).await;
     let account = player(&stage).await;

@@ -4,6 +4,7 @@ pub mod admin;
 pub mod build;
 pub mod command_line;
 pub mod console;
+pub mod documents;
 pub mod icon;
 pub mod invitation;
 pub mod problem_page;

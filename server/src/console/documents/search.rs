@@ -1,0 +1,125 @@
+//! Searching the documents: every word must be in a section, its heading or its document's title.
+
+use super::Documents;
+use super::markdown::{Document, Section};
+
+/// The maximum number of characters of a query; the rest is left out.
+pub const MAX_QUERY_CHARS: usize = 100;
+/// The maximum number of words of a query; the rest is left out.
+const MAX_WORDS: usize = 8;
+/// The maximum number of results.
+const MAX_RESULTS: usize = 30;
+/// How many bytes of text are shown before and after the first word found.
+const BESIDE: usize = 90;
+
+/// A section that has all words.
+#[derive(Debug)]
+pub struct Found<'a> {
+    /// Its document.
+    pub document: &'a Document,
+    /// The section.
+    pub section: &'a Section,
+    /// The text before the first word found.
+    pub before: &'a str,
+    /// The word, as the text has it.
+    pub word: &'a str,
+    /// The text after it.
+    pub after: &'a str,
+}
+
+/// Returns the sections that have all words of the query: first those whose headings have them.
+#[must_use]
+pub fn search<'a>(documents: &'a Documents, query: &str) -> Vec<Found<'a>> {
+    let query: String = query.chars().take(MAX_QUERY_CHARS).collect();
+    let query = query.to_ascii_lowercase();
+    let words: Vec<&str> = query.split_whitespace().take(MAX_WORDS).collect();
+    if words.is_empty() {
+        return Vec::new();
+    }
+    let mut found: Vec<(bool, Found<'a>)> = Vec::new();
+    for document in documents.all() {
+        for section in &document.sections {
+            let heading = format!("{} {}", document.title, section.heading).to_ascii_lowercase();
+            // The offsets of this text are those of the section's.
+            let text = section.text.to_ascii_lowercase();
+            if !words
+                .iter()
+                .all(|word| heading.contains(word) || text.contains(word))
+            {
+                continue;
+            }
+            let in_heading = words.iter().all(|word| heading.contains(word));
+            let place = words.iter().find_map(|word| {
+                let start = text.find(word)?;
+                Some((start, start + word.len()))
+            });
+            let (before, word, after) = excerpt(&section.text, place);
+            let result = Found {
+                document,
+                section,
+                before,
+                word,
+                after,
+            };
+            found.push((!in_heading, result));
+        }
+    }
+    // Stable: the documents' order within both kinds.
+    found.sort_by_key(|(is_second, _)| *is_second);
+    found.truncate(MAX_RESULTS);
+    found.into_iter().map(|(_, result)| result).collect()
+}
+
+/// The text around a place, or the beginning.
+fn excerpt(text: &str, place: Option<(usize, usize)>) -> (&str, &str, &str) {
+    let (start, end) = place.unwrap_or((0, 0));
+    let from = text.floor_char_boundary(start.saturating_sub(BESIDE));
+    let to = text.ceil_char_boundary((end + BESIDE).min(text.len()));
+    (&text[from..start], &text[start..end], &text[end..to])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn documents() -> Documents {
+        Documents::new(&"https://games.test".parse().unwrap())
+    }
+
+    #[test]
+    fn a_section_is_found_by_words_in_any_order_and_case() {
+        let documents = documents();
+        let found = search(&documents, "ARCHIVE  accepted");
+        let first = found.first().unwrap();
+        assert_eq!(
+            (first.document.name, first.section.id.as_str()),
+            ("deploying", "accepted-archives")
+        );
+        assert!(search(&documents, "no-such-word-anywhere").is_empty());
+        assert!(search(&documents, "  ").is_empty());
+    }
+
+    #[test]
+    fn the_excerpt_shows_the_word_that_was_found() {
+        let documents = documents();
+        let found = search(&documents, "websocket");
+        assert!(!found.is_empty());
+        let shown = found.iter().filter(|one| !one.word.is_empty());
+        for one in shown {
+            assert!(one.word.eq_ignore_ascii_case("websocket"));
+            assert!(one.before.len() <= BESIDE + 4 && one.after.len() <= BESIDE + 4);
+        }
+    }
+
+    #[test]
+    fn a_query_of_any_length_and_alphabet_is_answered() {
+        let documents = documents();
+        for query in [
+            "\u{0130}\u{1f600} x".repeat(500),
+            "e".to_owned(),
+            "\u{e4}\u{301}".to_owned(),
+        ] {
+            assert!(search(&documents, &query).len() <= MAX_RESULTS);
+        }
+    }
+}
