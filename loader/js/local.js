@@ -33,6 +33,7 @@ input,button{font:inherit;color:inherit;border:1px solid light-dark(#ccd1da,#3a3
 section{display:grid;grid-template-columns:1fr 1fr;gap:.5rem;margin-top:1rem}
 button{text-align:left;cursor:pointer}button:hover{border-color:#4a8cff}
 :focus-visible{outline:2px solid #4a8cff;outline-offset:1px}
+[data-enter]::after{content:" ↵"}
 [aria-current]{background:#2563eb;border-color:#2563eb;color:#fff}
 [role=alert]{color:light-dark(#b42318,#ff8f85);min-height:1.5em}
 </style><main><h1>Who do you play as?</h1><p>Each tab can be another player.</p><input type=search placeholder="Number or name" aria-label="Find a test player"><div role=alert></div><section></section></main>`;
@@ -70,7 +71,7 @@ const drawPicker = () => {
     }
   };
   for (let number = 1; number <= 10; number++) {
-    for (const kind of ["guest/", "user/"]) {
+    for (const kind of ["user/", "guest/"]) {
       const button = document.createElement("button");
       button.textContent = nameOf(kind + number);
       if (kind + number === player()) button.ariaCurrent = "true";
@@ -79,16 +80,19 @@ const drawPicker = () => {
     }
   }
   search.oninput = () => {
+    const text = search.value.trim().toLowerCase();
+    // With an empty search Enter takes nobody: the key that led here may still be held down.
+    let takes = text != "";
     for (const button of /** @type {Iterable<HTMLElement>} */ (list.children)) {
-      const text = search.value.trim().toLowerCase();
       button.hidden = /^\d+$/.test(text)
         ? !button.textContent.endsWith("-" + text)
         : !button.textContent.includes(text);
+      button.toggleAttribute("data-enter", takes && !button.hidden);
+      takes &&= button.hidden;
     }
   };
   search.onkeydown = (event) => {
-    // With an empty search this may be the Enter key that led here, which is still held down.
-    if (event.key == "Enter" && search.value)
-      /** @type {HTMLElement | null} */ (list.querySelector("button:not([hidden])"))?.click();
+    if (event.key == "Enter")
+      /** @type {HTMLElement | null} */ (list.querySelector("[data-enter]"))?.click();
   };
 };

@@ -1,5 +1,6 @@
 //! `platform init`: makes a new game from the template inside this program.
 
+use std::borrow::Cow;
 use std::io;
 use std::path::Path;
 
@@ -45,7 +46,7 @@ pub(super) fn run(context: &Context<'_>, directory: &Path, force: bool) -> Resul
         let written = path
             .parent()
             .map_or(Ok(()), std::fs::create_dir_all)
-            .and_then(|()| std::fs::write(&path, &file.data));
+            .and_then(|()| std::fs::write(&path, with_name(&name, &file.data, &slug)));
         written.map_err(|error| cannot(&path, &error))?;
     }
     let template = Template::get(FILE_NAME).map(|file| file.data.into_owned());
@@ -63,6 +64,22 @@ pub(super) fn run(context: &Context<'_>, directory: &Path, force: bool) -> Resul
         settings.origin
     ));
     Ok(())
+}
+
+/// The name that the template's files give the game.
+const TEMPLATE_NAME: &str = "my-game";
+/// The files in which it is replaced by the slug. The Rust backend keeps its own name: a package
+/// of Cargo must not begin with a digit, as a slug may.
+const NAMED: [&str; 3] = ["README.md", "package.json", "package-lock.json"];
+
+/// The content of a file of the template, for a game with this slug.
+fn with_name<'a>(file: &str, data: &'a [u8], slug: &str) -> Cow<'a, [u8]> {
+    match std::str::from_utf8(data) {
+        Ok(text) if NAMED.contains(&file) => {
+            Cow::Owned(text.replace(TEMPLATE_NAME, slug).into_bytes())
+        }
+        _ => Cow::Borrowed(data),
+    }
 }
 
 /// The template's settings with the game's own slug and platform. Comments are kept.
@@ -133,6 +150,19 @@ mod tests {
             for unwanted in ["node_modules", "dist", "target", ".platform"] {
                 assert!(!parts.contains(&unwanted), "{name}");
             }
+        }
+    }
+
+    #[test]
+    fn the_packages_are_named_like_the_game() {
+        for file in NAMED {
+            let data = Template::get(file).unwrap().data;
+            let text = with_name(file, &data, "2048");
+            let text = std::str::from_utf8(&text).unwrap();
+            assert!(
+                text.contains("2048") && !text.contains(TEMPLATE_NAME),
+                "{file}"
+            );
         }
     }
 

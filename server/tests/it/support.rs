@@ -161,6 +161,7 @@ impl TestApp {
             session: secret.hash(),
             new_player: state.platform.entropy.uuid_v7(now),
             usernames: generate_guest_names(&*state.platform.entropy),
+            wished_username: None,
             source: None,
             authenticated_at: now,
             now,

@@ -117,13 +117,16 @@ async fn each_of_the_twenty_test_players_can_be_picked(stage: Stage) {
     assert_eq!(seen.len(), 20);
 }
 
+/// Returns the names of the test players that are marked as the one whom Enter takes.
+const TAKEN_BY_ENTER: &str = "return [...document.querySelectorAll('button')].filter(one => getComputedStyle(one, '::after').content.includes('↵')).map(one => one.textContent)";
+
 async fn a_test_player_is_found_by_number_and_picked_with_enter(stage: Stage) {
     let (_world, dev) = start().await;
     let login = dev.url("localhost", "/__platform/login?redirect=%2Flevel");
     let visible = "return [...document.querySelectorAll('button')].filter(one => one.offsetParent).map(one => one.textContent)";
     for (text, found) in [
-        ("1", vec!["test-guest-1", "test-user-1"]),
-        (" 10 ", vec!["test-guest-10", "test-user-10"]),
+        ("1", vec!["test-user-1", "test-guest-1"]),
+        (" 10 ", vec!["test-user-10", "test-guest-10"]),
         ("USER-7", vec!["test-user-7"]),
         ("nobody", vec![]),
         // This may be the Enter that opened this page and is still held down.
@@ -135,6 +138,8 @@ async fn a_test_player_is_found_by_number_and_picked_with_enter(stage: Stage) {
             let type_in = stage.browser().session.action_chain().send_keys(text);
             type_in.perform().await.unwrap();
             assert_eq!(stage.run(visible).await, json!(found), "{text:?}");
+            let taken = stage.run(TAKEN_BY_ENTER).await;
+            assert_eq!(taken, json!(found.first().into_iter().collect::<Vec<_>>()));
         }
         let enter = stage
             .browser()

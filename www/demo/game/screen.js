@@ -72,7 +72,7 @@ export function showStanding({ rank, top }) {
   );
   const place = element("place");
   if (top.length === 0) place.textContent = "No scores yet. Be the first.";
-  else if (rank === null) place.textContent = "Play a round to get a place of your own.";
+  else if (rank === null) place.textContent = "Score points to get a place of your own.";
   else place.textContent = `Your place: ${number.format(rank)}`;
 }
 

@@ -87,12 +87,24 @@ pub struct SignIn {
     pub authenticated_at: Millis,
     /// The id for a new account, if one is made.
     pub new_player: Uuid,
-    /// Names for it to try, best first.
+    /// Generated names for it to try, best first.
     pub usernames: Vec<String>,
+    /// A valid name that the identity asks for. A new account gets it if it is free, in place of a
+    /// generated name.
+    pub wished_username: Option<String>,
     /// The origin of the request; `None` in tests.
     pub source: Option<Source>,
     /// Now.
     pub now: Millis,
+}
+
+impl SignIn {
+    /// The names to try for a new account, best first.
+    #[must_use]
+    pub fn names(&self) -> Vec<String> {
+        let names = self.wished_username.iter().chain(&self.usernames);
+        names.cloned().collect()
+    }
 }
 
 /// The result of a sign-in.

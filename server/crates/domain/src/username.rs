@@ -8,7 +8,7 @@ use unicode_normalization::char::is_combining_mark;
 use unicode_script::{Script, UnicodeScript as _};
 use unicode_security::{GeneralSecurityProfile as _, MixedScript as _, skeleton};
 
-pub use generated::generate_guest_names;
+pub use generated::{generate_guest_names, is_generated};
 
 mod generated;
 #[cfg(test)]

@@ -89,6 +89,7 @@ pub(crate) fn sign_in(subject: &str) -> SignIn {
         session: SessionHash(entropy().bytes()),
         new_player: entropy().uuid_v7(NOW),
         usernames: vec![format!("made-{}", entropy().uuid_v4().as_fields().0)],
+        wished_username: None,
         source: None,
         authenticated_at: NOW,
         now: NOW + 1,

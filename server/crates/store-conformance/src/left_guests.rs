@@ -46,6 +46,7 @@ fn by(new: &NewGuest, subject: &str) -> SignIn {
         session: SessionHash(entropy().bytes()),
         new_player: entropy().uuid_v7(NOW),
         usernames: vec![format!("account-{subject}")],
+        wished_username: None,
         authenticated_at: NOW + 5,
         source: None,
         now: NOW + 5,

@@ -270,6 +270,7 @@ macro_rules! suite {
             }
             sign_ins {
                 a_new_identity_makes_its_guest_an_account
+                a_new_account_gets_the_name_that_it_asks_for
                 a_known_identity_takes_the_guest_into_its_account
                 without_a_guest_an_account_is_made_or_found
                 a_guest_that_signed_out_meanwhile_stays_away

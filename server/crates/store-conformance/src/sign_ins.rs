@@ -38,6 +38,47 @@ pub async fn a_new_identity_makes_its_guest_an_account(place: &dyn Place) {
     );
 }
 
+/// A new account's name is the one that its identity asks for, unless another player has it or the
+/// guest has chosen one.
+pub async fn a_new_account_gets_the_name_that_it_asks_for(place: &dyn Place) {
+    let store = place.open().await;
+    let wishes = |name: &str, request: SignIn| SignIn {
+        wished_username: Some(name.to_owned()),
+        ..request
+    };
+    let linked = async |names: &[&str], name: &str, who: &str| {
+        let new = guest(names);
+        store.add_guest(new.clone()).await.unwrap();
+        let request = wishes(name, by(&new, who));
+        let session = request.session;
+        let outcome = store.complete_sign_in(request).await.unwrap();
+        let SignInOutcome::Linked(player) = outcome else {
+            panic!("{outcome:?}");
+        };
+        let stored = store.lookup_session(&session).await.unwrap();
+        assert_eq!(stored.unwrap().player, player);
+        player.username
+    };
+    let generated = ["swift-otter-4821", "swift-otter-4822", "swift-otter-4823"];
+    assert_eq!(linked(&generated[..1], "Ann", "ann").await, "Ann");
+    // Another player has a name that looks the same.
+    assert_eq!(linked(&generated[1..2], "ann", "ann-2").await, generated[1]);
+    // The guest chose its name.
+    assert_eq!(linked(&["heron"], "Bob", "bob").await, "heron");
+    // The generated name is free again.
+    let reused = store.add_guest(guest(&generated[..1])).await.unwrap();
+    assert_eq!(reused.username, generated[0]);
+    let created = store
+        .complete_sign_in(wishes("Cat", sign_in("cat")))
+        .await
+        .unwrap();
+    assert_eq!(created.player().unwrap().username, "Cat");
+    let request = wishes("Cat", sign_in("cat-2"));
+    let made = request.usernames[0].clone();
+    let created = store.complete_sign_in(request).await.unwrap();
+    assert_eq!(created.player().unwrap().username, made);
+}
+
 pub async fn a_known_identity_takes_the_guest_into_its_account(place: &dyn Place) {
     let store = place.open().await;
     let (first, second) = (guest(&["otter"]), guest(&["heron"]));

@@ -8,6 +8,7 @@ use platform_domain::player::{Player, PlayerState};
 use platform_domain::sign_in::{
     PendingSignIn, SIGN_IN_MILLIS, SignIn, SignInOutcome, StateHash, TakenSignIn,
 };
+use platform_domain::username;
 use platform_store::{SignInStore, StoreError};
 use tokio_postgres::Row;
 use uuid::Uuid;
@@ -254,12 +255,14 @@ async fn begin(
             accounts::link(transaction, &sign_in.identity, guest.id, now).await?;
             sessions::end_all(transaction, guest.id, None, now).await?;
             log(transaction, AuditKind::Linked, guest.id, sign_in).await?;
-            Ok(SignInOutcome::Linked(as_account(guest)))
+            let account = as_account(guest);
+            let account = wished(transaction, sign_in, account).await?;
+            Ok(SignInOutcome::Linked(account))
         }
         // There is no guest, or it is suspended: another person may be signing in at its browser
         // with a new identity.
         _ => {
-            let names = &sign_in.usernames;
+            let names = &sign_in.names();
             let player =
                 players::add_player(transaction, sign_in.new_player, names, None, None, now)
                     .await?;
@@ -268,6 +271,37 @@ async fn begin(
             Ok(SignInOutcome::Created(as_account(player)))
         }
     }
+}
+
+/// Gives the new account the name that its identity asks for, if it is free and the guest has not
+/// chosen a name of its own.
+async fn wished(
+    transaction: &Transaction,
+    sign_in: &SignIn,
+    player: Player,
+) -> Result<Player, Error> {
+    let Some(name) = sign_in.wished_username.as_deref() else {
+        return Ok(player);
+    };
+    if !username::is_generated(&player.username) {
+        return Ok(player);
+    }
+    let key = username::unique_key(name);
+    let renamed = transaction
+        .execute(
+            "UPDATE players SET username = $2, username_key = $3
+             WHERE id = $1 AND NOT EXISTS (SELECT 1 FROM players WHERE username_key = $3)",
+            &[&player.id, &name, &key],
+        )
+        .await?;
+    if renamed == 0 {
+        return Ok(player);
+    }
+    log(transaction, AuditKind::Renamed, player.id, sign_in).await?;
+    Ok(Player {
+        username: name.to_owned(),
+        ..player
+    })
 }
 
 fn as_account(player: Player) -> Player {

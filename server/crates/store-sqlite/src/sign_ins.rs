@@ -8,6 +8,7 @@ use platform_domain::player::{Player, PlayerState};
 use platform_domain::sign_in::{
     PendingSignIn, SIGN_IN_MILLIS, SignIn, SignInOutcome, StateHash, TakenSignIn,
 };
+use platform_domain::username;
 use platform_store::{SignInStore, StoreError};
 use rusqlite::{Connection, OptionalExtension as _, params};
 use uuid::Uuid;
@@ -220,18 +221,48 @@ fn begin(
             accounts::link(connection, &sign_in.identity, guest.id, now)?;
             sessions::end_all(connection, guest.id, None, now)?;
             log(connection, AuditKind::Linked, guest.id, sign_in)?;
-            Ok(SignInOutcome::Linked(as_account(guest)))
+            let account = as_account(guest);
+            Ok(SignInOutcome::Linked(wished(connection, sign_in, account)?))
         }
         // There is no guest, or it is suspended: another person may be signing in at its browser
         // with a new identity.
         _ => {
-            let names = &sign_in.usernames;
+            let names = &sign_in.names();
             let player = player_rows::add_player(connection, sign_in.new_player, names, None, now)?;
             accounts::link(connection, &sign_in.identity, player.id, now)?;
             log(connection, AuditKind::Created, player.id, sign_in)?;
             Ok(SignInOutcome::Created(as_account(player)))
         }
     }
+}
+
+/// Gives the new account the name that its identity asks for, if it is free and the guest has not
+/// chosen a name of its own.
+fn wished(connection: &Connection, sign_in: &SignIn, player: Player) -> Result<Player, Error> {
+    let Some(name) = sign_in.wished_username.as_deref() else {
+        return Ok(player);
+    };
+    if !username::is_generated(&player.username) {
+        return Ok(player);
+    }
+    let renamed = connection
+        .prepare_cached(
+            "UPDATE players SET username = ?2, username_key = ?3
+             WHERE id = ?1 AND NOT EXISTS (SELECT 1 FROM players WHERE username_key = ?3)",
+        )?
+        .execute(params![
+            player.id.as_bytes(),
+            name,
+            username::unique_key(name)
+        ])?;
+    if renamed == 0 {
+        return Ok(player);
+    }
+    log(connection, AuditKind::Renamed, player.id, sign_in)?;
+    Ok(Player {
+        username: name.to_owned(),
+        ..player
+    })
 }
 
 fn as_account(player: Player) -> Player {

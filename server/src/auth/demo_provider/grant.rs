@@ -64,6 +64,8 @@ pub(super) struct Request {
 #[derive(Deserialize, Serialize)]
 pub(super) struct Grant {
     subject: String,
+    /// The name as the person typed it.
+    name: String,
     /// When the person entered the name, in seconds since the Unix epoch.
     said_at: i64,
     nonce: Option<String>,
@@ -128,6 +130,7 @@ impl fmt::Debug for NewToken {
 struct IdTokenClaims<'a> {
     iss: &'a str,
     sub: &'a str,
+    preferred_username: &'a str,
     aud: &'a str,
     exp: i64,
     iat: i64,
@@ -177,14 +180,16 @@ impl DemoProvider {
         self.requests.has(request, self.clock.now())
     }
 
-    /// Grants a request for the person with this name, which is a result of [`subject_of`], and
-    /// returns the redirect with a code. Returns `None` if there is no such request.
+    /// Grants a request for the person with this name, and returns the redirect with a code.
+    /// Returns `None` if there is no such request, or [`subject_of`] returns none for the name.
     #[must_use]
-    pub fn grant(&self, request: &str, subject: String) -> Option<Url> {
+    pub fn grant(&self, request: &str, name: &str) -> Option<Url> {
+        let subject = subject_of(name)?;
         let now = self.clock.now();
         let request = self.requests.take(request, now)?;
         let grant = Grant {
             subject,
+            name: name.trim().to_owned(),
             said_at: now / 1_000,
             nonce: request.nonce,
             challenge: request.challenge,
@@ -232,6 +237,7 @@ impl DemoProvider {
         let claims = IdTokenClaims {
             iss: &self.issuer,
             sub: &grant.subject,
+            preferred_username: &grant.name,
             aud: &self.client_id,
             exp: now + TOKEN_SECONDS,
             iat: now,

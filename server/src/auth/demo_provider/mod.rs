@@ -76,7 +76,7 @@ pub struct Metadata<'a> {
     id_token_signing_alg_values_supported: [&'static str; 1],
     token_endpoint_auth_methods_supported: [&'static str; 1],
     code_challenge_methods_supported: [&'static str; 1],
-    claims_supported: [&'static str; 7],
+    claims_supported: [&'static str; 8],
     authorization_response_iss_parameter_supported: bool,
 }
 
@@ -148,7 +148,16 @@ impl DemoProvider {
             id_token_signing_alg_values_supported: ["ES256"],
             token_endpoint_auth_methods_supported: ["client_secret_basic"],
             code_challenge_methods_supported: ["S256"],
-            claims_supported: ["iss", "sub", "aud", "exp", "iat", "auth_time", "nonce"],
+            claims_supported: [
+                "iss",
+                "sub",
+                "aud",
+                "exp",
+                "iat",
+                "auth_time",
+                "nonce",
+                "preferred_username",
+            ],
             authorization_response_iss_parameter_supported: true,
         }
     }

@@ -15,12 +15,13 @@ use crate::auth::oidc::{Answer, Provider, SignInError, Subject};
 use crate::auth::redirect::ReturnAddress;
 use crate::auth::refusal_log;
 use crate::clock::Millis;
+use crate::config::provider::DEMO_PROVIDER;
 use crate::domain::audit::{AuditKind, Refused};
 use crate::domain::errors::chain;
 use crate::domain::identity::Identity;
 use crate::domain::session::{SessionHash, SessionSecret};
 use crate::domain::sign_in::{PendingSignIn, SignIn, SignInOutcome, StateHash, TakenSignIn};
-use crate::domain::username;
+use crate::domain::username::{self, Username};
 use crate::web::api_error::ApiError;
 use crate::web::cookies;
 use crate::web::csrf::{self, BrowserSecret};
@@ -97,9 +98,14 @@ pub async fn handle(
     match identify(provider, &returned, &pending).await {
         Ok(subject) => {
             let identity = Identity::new(provider.id(), &subject.issuer, &subject.subject);
+            // Real providers' names may be those that people use elsewhere, or their real names.
+            // Only a name typed for this platform is taken over.
+            let wished = subject.preferred_username.as_deref();
+            let wished = wished.filter(|_| provider.id() == DEMO_PROVIDER);
             let proved = Proved {
                 identity,
                 at: subject.authenticated_at,
+                wished: wished.and_then(|name| username::check(name).ok()),
             };
             complete(&state, proved, &pending, held, &redirect, &context).await
         }
@@ -264,6 +270,8 @@ struct Proved {
     identity: Identity,
     /// When the player authenticated, if the provider says so.
     at: Option<Millis>,
+    /// The name that the player asks for.
+    wished: Option<Username>,
 }
 
 /// The only operation of the store that changes anything.
@@ -292,6 +300,7 @@ async fn complete(
         },
         new_player: state.platform.entropy.uuid_v7(now),
         usernames: username::generate_guest_names(&*state.platform.entropy),
+        wished_username: proved.wished.map(|name| name.as_str().to_owned()),
         source: Some(context.source()),
         now,
     };

@@ -52,6 +52,8 @@ pub(super) struct Proved {
     pub(super) subject: String,
     /// When the player authenticated: the claim `auth_time`, if it exists.
     pub(super) authenticated_at: Option<Millis>,
+    /// How the person likes to be called (OpenID Connect Core 1.0 §5.1), which need not be unique.
+    pub(super) preferred_username: Option<String>,
 }
 
 /// Why a token is rejected. The text is for the log.
@@ -115,6 +117,9 @@ pub(super) fn verify(
     Ok(Proved {
         subject: subject.to_owned(),
         authenticated_at: check_authentication(claims, now, earliest, expected.again)?,
+        preferred_username: claims
+            .preferred_username()
+            .map(|name| name.as_str().to_owned()),
     })
 }
 

@@ -101,6 +101,8 @@ pub struct Subject {
     pub subject: String,
     /// When the person authenticated, if the provider says so.
     pub authenticated_at: Option<Millis>,
+    /// How the person likes to be called, if the provider says so: any text, not unique.
+    pub preferred_username: Option<String>,
 }
 
 impl Provider {
@@ -207,6 +209,7 @@ impl Provider {
             issuer: self.discovery.registration().issuer.to_string(),
             subject: proved.subject,
             authenticated_at: proved.authenticated_at,
+            preferred_username: proved.preferred_username,
         })
     }
 

@@ -49,6 +49,22 @@ pub fn generate_guest_names(entropy: &dyn Entropy) -> Vec<String> {
         .collect()
 }
 
+/// Whether a name has the form of those that [`generate_guest_names`] makes, so that it is very
+/// likely that its player did not choose it.
+#[must_use]
+pub fn is_generated(name: &str) -> bool {
+    let mut parts = name.split('-');
+    let (Some(adjective), Some(animal), Some(number), None) =
+        (parts.next(), parts.next(), parts.next(), parts.next())
+    else {
+        return false;
+    };
+    ADJECTIVES.contains(&adjective)
+        && ANIMALS.contains(&animal)
+        && number.len() >= 4
+        && number.bytes().all(|byte| byte.is_ascii_digit())
+}
+
 /// Picks a word. The remainder's bias, one in 2⁵⁷, does not matter for names.
 fn pick(words: &'static [&'static str; 96], entropy: &dyn Entropy) -> &'static str {
     let index = u64::from_be_bytes(entropy.bytes()) % 96;
@@ -97,6 +113,16 @@ mod tests {
         let names = generate_guest_names(&Constant(0));
         assert_eq!(names[0], "agile-alpaca-1000");
         assert_eq!(names.last().unwrap(), "agile-alpaca-1000000");
+        assert!(names.iter().all(|name| is_generated(name)));
+        for chosen in [
+            "ada",
+            "agile-alpaca",
+            "agile-alpaca-one",
+            "agile-alpaca-1000-x",
+            "my-alpaca-1000",
+        ] {
+            assert!(!is_generated(chosen), "{chosen}");
+        }
     }
 
     #[test]

@@ -83,7 +83,7 @@ pub async fn answer(
     let address = match form.field("action")? {
         Some("cancel") => provider.cancel(request),
         _ => match subject_of(name) {
-            Some(subject) => provider.grant(request, subject),
+            Some(_) => provider.grant(request, name),
             None if provider.is_waiting(request) => {
                 let status = StatusCode::UNPROCESSABLE_ENTITY;
                 return Ok(render(&state.platform.origin, status, request, Some(name)));
