@@ -294,10 +294,10 @@ fn facts(group: &Group) -> Vec<String> {
 
 /// Numbers as bars.
 fn chart(numbers: &[u64]) -> String {
-    let most = numbers.iter().copied().max().unwrap_or_default().max(1);
-    let steps = BARS.len() as u64 - 1;
+    let most = u128::from(numbers.iter().copied().max().unwrap_or_default().max(1));
+    let steps = BARS.len() as u128 - 1;
     let bar = |number: &u64| {
-        let height = number.saturating_mul(steps).div_ceil(most).min(steps);
+        let height = (u128::from(*number) * steps).div_ceil(most).min(steps);
         usize::try_from(height).map_or(' ', |at| BARS[at])
     };
     numbers.iter().map(bar).collect()
