@@ -134,10 +134,11 @@ impl Moments {
     }
 
     fn learn(&mut self, round: u32, done: bool) {
-        let step = self.takes / 12;
         if !round.is_multiple_of(2) {
+            // In proportion, so that a machine that becomes slower is soon caught up with.
+            let step = self.stair / 8;
             self.stair = if done {
-                self.stair.saturating_sub(step)
+                self.stair - step
             } else {
                 self.stair + step
             };

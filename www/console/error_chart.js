@@ -1,21 +1,9 @@
 // Numbers as small bars.
 
-const SVG = "http://www.w3.org/2000/svg";
-/** Height of the chart, in the units of its own view. */
-const HIGH = 24;
-const WIDE = 4;
+import { make } from "./dom.js";
 
-/**
- * Makes an element of a chart.
- *
- * @param {string} name
- * @param {Record<string, string | number>} attributes
- */
-const svg = (name, attributes) => {
-  const element = document.createElementNS(SVG, name);
-  for (const [key, value] of Object.entries(attributes)) element.setAttribute(key, String(value));
-  return element;
-};
+/** The height of the least number above zero, in percent of the highest. */
+const LEAST = 8;
 
 /**
  * Shows numbers as bars. The least number above zero can be seen.
@@ -26,24 +14,11 @@ const svg = (name, attributes) => {
 export const chart = (numbers, words) => {
   const most = Math.max(...numbers, 1);
   const total = numbers.reduce((sum, number) => sum + number, 0);
-  const picture = svg("svg", {
-    viewBox: `0 0 ${numbers.length * WIDE} ${HIGH}`,
-    preserveAspectRatio: "none",
-    class: "spark",
-    role: "img",
-    "aria-label": `${words}: ${total.toLocaleString()}, at most ${Math.max(...numbers, 0).toLocaleString()}`,
+  const bars = numbers.map((number) => {
+    const bar = make("span", { className: number ? "some" : "none" });
+    bar.style.height = `${number ? Math.max(LEAST, (number / most) * 100) : LEAST / 2}%`;
+    return bar;
   });
-  for (const [at, number] of numbers.entries()) {
-    const high = number ? Math.max(2, Math.round((number / most) * HIGH)) : 1;
-    picture.append(
-      svg("rect", {
-        x: at * WIDE,
-        y: HIGH - high,
-        width: WIDE - 1,
-        height: high,
-        class: number ? "some" : "none",
-      }),
-    );
-  }
-  return picture;
+  const ariaLabel = `${words}: ${total.toLocaleString()}, at most ${Math.max(...numbers, 0).toLocaleString()}`;
+  return make("div", { className: "spark", role: "img", ariaLabel }, ...bars);
 };

@@ -9,22 +9,29 @@ import { Refusal } from "./session.js";
 /** @import { Desk, Part } from "./project.js" */
 /** @import { Session } from "./session.js" */
 
-const SVG = "http://www.w3.org/2000/svg";
+/** Pixels of the picture for each module of a code: few, as the style enlarges them. */
+const MODULE = 4;
 
 /**
- * Draws a QR code.
+ * Draws a QR code. The canvas has the code's own quiet zone, and is black on white in the dark as
+ * well: cameras expect that.
  *
  * @param {Schemas["QrCode"]} code
  */
 const picture = ({ url, size, path }) => {
-  const svg = document.createElementNS(SVG, "svg");
-  svg.setAttribute("viewBox", `0 0 ${size} ${size}`);
-  svg.setAttribute("role", "img");
-  svg.setAttribute("aria-label", `QR code of ${url}`);
-  const modules = document.createElementNS(SVG, "path");
-  modules.setAttribute("d", path);
-  svg.append(modules);
-  return svg;
+  const canvas = make("canvas", {
+    width: size * MODULE,
+    height: size * MODULE,
+    role: "img",
+    ariaLabel: `QR code of ${url}`,
+  });
+  const context = /** @type {CanvasRenderingContext2D} */ (canvas.getContext("2d"));
+  context.scale(MODULE, MODULE);
+  context.fillStyle = "#fff";
+  context.fillRect(0, 0, size, size);
+  context.fillStyle = "#000";
+  context.fill(new Path2D(path));
+  return canvas;
 };
 
 /**

@@ -365,6 +365,7 @@ async fn every_sweep_is_done_by_one_node() {
     let ids = [&one, &other].map(|node| node.running.state.platform.nodes.id());
     let store = &one.running.state.platform.store;
     let expected = [
+        "group-errors",
         "rank-games",
         "sweep-counts",
         "sweep-deployments",

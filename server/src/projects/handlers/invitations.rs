@@ -276,7 +276,10 @@ fn gone() -> ApiError {
     path = "/api/invitations/read",
     operation_id = "readInvitation",
     request_body = Secret,
-    responses((status = 200, description = "The project and the role.", body = OfferView))
+    responses(
+        (status = 200, description = "The project and the role.", body = OfferView),
+        (status = 404, description = "`not-found`: the invitation is not open any more, or never was."),
+    )
 )]
 pub async fn read(
     State(state): State<Arc<ProjectsState>>,
@@ -313,6 +316,7 @@ pub async fn read(
     request_body = Secret,
     responses(
         (status = 200, description = "The caller's role in the project.", body = MembershipView),
+        (status = 404, description = "`not-found`: the invitation is not open any more, or never was."),
         (status = 409, description = "`quota-exceeded`: the project has as many people as it may, or the account is in as many projects of others."),
     )
 )]
