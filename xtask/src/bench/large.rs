@@ -24,6 +24,8 @@ const ROUNDS: usize = 200;
 const GAMES: usize = 200;
 /// The pause between two calls, so that one player's rate limit is not reached.
 const PAUSE: Duration = Duration::from_millis(51);
+/// After this many equal answers in turn, about two seconds, a game has no more errors to group.
+const SETTLED: usize = 40;
 
 /// Milliseconds.
 #[derive(Clone, Debug, Default, Serialize)]
@@ -55,7 +57,7 @@ pub(super) struct Filled {
 }
 
 /// The requests by name; `{game}` is a different one each time.
-const REQUESTS: [(&str, &str); 14] = [
+const REQUESTS: [(&str, &str); 17] = [
     ("home page", "/"),
     ("ranking", "/api/ranking"),
     ("project", "/api/projects/{game}"),
@@ -79,6 +81,18 @@ const REQUESTS: [(&str, &str); 14] = [
         "/api/projects/{game}/logs?q=nowhere&{7}",
     ),
     ("errors by deployment", "/api/projects/{game}/errors"),
+    (
+        "groups of errors",
+        "/api/projects/{game}/error-groups?env=prod",
+    ),
+    (
+        "groups of errors, text that is not there",
+        "/api/projects/{game}/error-groups?env=prod&search=nowhere",
+    ),
+    (
+        "one group of errors",
+        "/api/projects/{game}/error-groups/{group}?env=prod",
+    ),
 ];
 
 /// Fills a store and measures the server on it. A share of 0.01 fills it to a hundredth.
@@ -112,13 +126,17 @@ fn measure_on(workspace: &Workspace, data: &Path, filled: &Filled) -> Result<Lar
     }
     let server = contenders::server(workspace, data, settings)?;
     let token = contenders::token_for(&server, &filled.cookie, &server.origin)?;
+    let groups = grouped(&server, &token)?;
     let mut samples: BTreeMap<&'static str, Vec<f64>> = BTreeMap::new();
     for round in 0..ROUNDS {
         if round % 50 == 0 {
             terminal::note(&format!("bench: large store, round {round} of {ROUNDS}"));
         }
         for (name, path) in REQUESTS {
-            let took = ask(&server, &token, &filled.path(path, round))?;
+            let path = filled
+                .path(path, round)
+                .replace("{group}", &groups[round % GAMES]);
+            let took = ask(&server, &token, &path)?;
             samples.entry(name).or_default().push(took);
         }
     }
@@ -131,6 +149,60 @@ fn measure_on(workspace: &Workspace, data: &Path, filled: &Filled) -> Result<Lar
         p99: of(percentile_99),
         p50: of(median),
     })
+}
+
+/// Waits until the server has grouped all errors, and returns the id of a group for each round: one
+/// of its game.
+fn grouped(server: &Process, token: &str) -> Result<Vec<String>> {
+    terminal::note("bench: large store, waiting until all errors are grouped");
+    let host = server.host("").trim_start_matches('.').to_owned();
+    let bearer = format!("Authorization: Bearer {token}\r\n");
+    let list = |game: usize| -> Result<Groups> {
+        pause();
+        let path = format!("/api/projects/game-{game:03}/error-groups?env=prod&limit=100");
+        let answer = server.ask("GET", &host, &path, &bearer)?;
+        let (_, body) = answer.split_once("\r\n\r\n").context("an empty answer")?;
+        serde_json::from_str(body).context("a list of groups cannot be read")
+    };
+    // The games with the most errors are the last.
+    for game in (0..GAMES).step_by(10) {
+        let mut before = list(game)?.count();
+        let mut equal = 0;
+        while equal < SETTLED {
+            let now = list(game)?.count();
+            equal = if now == before && now > 0 {
+                equal + 1
+            } else {
+                0
+            };
+            before = now;
+        }
+    }
+    (0..GAMES)
+        .map(|round| {
+            let groups = list(game_of(round))?.groups;
+            let first = groups.into_iter().next().context("a game has no groups")?;
+            Ok(first.id)
+        })
+        .collect()
+}
+
+/// The groups of errors of a game, as far as they are needed.
+#[derive(Debug, Deserialize)]
+struct Groups {
+    groups: Vec<Group>,
+}
+
+#[derive(Debug, Deserialize)]
+struct Group {
+    id: String,
+    count: u64,
+}
+
+impl Groups {
+    fn count(&self) -> u64 {
+        self.groups.iter().map(|group| group.count).sum()
+    }
 }
 
 /// Sends one request; returns milliseconds.
@@ -151,14 +223,19 @@ fn pause() {
     std::thread::sleep(PAUSE);
 }
 
+/// The game of a round.
+const fn game_of(round: usize) -> usize {
+    if round.is_multiple_of(2) {
+        round * 10 % GAMES
+    } else {
+        round * 37 % GAMES
+    }
+}
+
 impl Filled {
     /// The path of one round. Every other one is of a large game, with ten times the records.
     fn path(&self, path: &str, round: usize) -> String {
-        let game = if round.is_multiple_of(2) {
-            round * 10 % GAMES
-        } else {
-            round * 37 % GAMES
-        };
+        let game = game_of(round);
         let player = format!(
             "00000000-0000-0000-0000-{:012x}",
             game * 1_000 + round % 500
