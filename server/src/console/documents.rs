@@ -42,7 +42,7 @@ macro_rules! source {
 
 /// All documents, in the order in which a reader needs them. `docs/dependencies.md` is for those
 /// who change the platform itself.
-const SOURCES: [Source; 15] = [
+const SOURCES: [Source; 17] = [
     source!(Makers, "cli"),
     source!(Makers, "dev-server"),
     source!(Makers, "runtime"),
@@ -50,6 +50,8 @@ const SOURCES: [Source; 15] = [
     source!(Makers, "pipelines"),
     source!(Makers, "build-page"),
     source!(Makers, "project-page"),
+    source!(Makers, "errors"),
+    source!(Makers, "people"),
     source!(Makers, "backends"),
     source!(Makers, "rust-games"),
     source!(Makers, "api"),

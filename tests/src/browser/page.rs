@@ -214,13 +214,14 @@ impl Stage {
         let mut last = Value::Null;
         let arriving = poll::comes(async || {
             let session = &self.browser.session;
-            let there = session.current_url().await.ok()?;
+            // One script asks for all of it: the page may be replaced between two.
             let script = "let at = document.activeElement;
                 while (at?.shadowRoot?.activeElement) at = at.shadowRoot.activeElement;
-                return [document.readyState, at?.outerHTML.slice(0, 200), document.referrer, history.length]";
+                return [location.href, document.readyState, at?.outerHTML.slice(0, 200),
+                    document.referrer, history.length]";
             let state = session.execute(script, vec![]).await.ok()?;
-            last = json!([there, state.json()]);
-            (there.as_str() == url && state.json()[0] == "complete").then_some(())
+            last = state.json().clone();
+            (last[0] == url && last[1] == "complete").then_some(())
         });
         if arriving.await.is_none() {
             let bound = poll::BOUND.as_secs();
