@@ -122,6 +122,7 @@ async fn owner(store: &dyn Store, now: Millis) -> Outcome<(String, Uuid)> {
         new_player: entropy().uuid_v7(now),
         authenticated_at: now,
         usernames: vec!["the-owner".into()],
+        wished_username: None,
         source: None,
         now,
     };
