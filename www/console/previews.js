@@ -115,7 +115,10 @@ class Previews {
       make("a", { href: url, target: "_blank", rel: "noopener", textContent: name }),
       ...(message ? [make("span", { className: "host" }, userText(message))] : []),
       make("span", { className: "host" }, "Deployed ", moment(at), " ", ...maker(deployment)),
-      make("span", { className: "host" }, `Last used on ${used} \u00b7 ends `, moment(ends)),
+      make("span", {
+        className: "host",
+        textContent: `Last used on ${used} · ends on ${ends.slice(0, 10)} if nobody opens it`,
+      }),
     );
     const ways = make(
       "div",

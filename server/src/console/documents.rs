@@ -62,6 +62,14 @@ const SOURCES: [Source; 17] = [
     source!(Operators, "several-nodes"),
 ];
 
+/// Returns the title of the document with this file name.
+fn title_of(file: &str) -> Option<String> {
+    let name = file.strip_suffix(".md")?;
+    let source = SOURCES.iter().find(|source| source.name == name)?;
+    let heading = source.text.lines().next()?.trim_start_matches("# ");
+    Some(heading.replace('`', ""))
+}
+
 /// The rendered documents.
 #[derive(Debug)]
 pub struct Documents(Vec<Document>);

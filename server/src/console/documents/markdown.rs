@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use pulldown_cmark::{CowStr, Event, HeadingLevel, Options, Parser, Tag, TagEnd, html};
+use pulldown_cmark::{CowStr, Event, HeadingLevel, LinkType, Options, Parser, Tag, TagEnd, html};
 
 use super::Audience;
 
@@ -15,6 +15,8 @@ pub struct Document {
     pub audience: Audience,
     /// Its first heading.
     pub title: String,
+    /// Its first sentence.
+    pub summary: String,
     /// Everything after its title. Safe to put into a page.
     pub html: String,
     /// Its text by heading, in order. The first section is what precedes the first heading below
@@ -45,7 +47,8 @@ impl Document {
         let mut title = String::new();
         let mut sections = vec![Section::default()];
         let mut body = Vec::with_capacity(events.len());
-        let mut drops_link = false;
+        let summary = first_sentence(&events);
+        let (mut drops_link, mut is_heading) = (false, false);
         let mut at = 0;
         while at < events.len() {
             let event = std::mem::replace(&mut events[at], Event::SoftBreak);
@@ -58,6 +61,7 @@ impl Document {
                         title = heading;
                         continue;
                     }
+                    is_heading = true;
                     let id = ids.next(&heading);
                     body.push(heading_start(level, &id));
                     sections.push(Section {
@@ -67,20 +71,12 @@ impl Document {
                         text: String::new(),
                     });
                 }
-                Event::Start(Tag::Link {
-                    link_type,
-                    dest_url,
-                    title,
-                    id,
-                }) => match address(&dest_url) {
-                    Some(dest_url) => body.push(Event::Start(Tag::Link {
-                        link_type,
-                        dest_url: CowStr::from(dest_url),
-                        title,
-                        id,
-                    })),
-                    None => drops_link = true,
-                },
+                Event::Start(Tag::Link { dest_url, .. }) => {
+                    match link(&dest_url, events.get_mut(at)) {
+                        Some(link) => body.push(link),
+                        None => drops_link = true,
+                    }
+                }
                 Event::End(TagEnd::Link) if drops_link => drops_link = false,
                 // The policy of the page allows no inline style, which an alignment becomes.
                 Event::Start(Tag::Table(columns)) => {
@@ -90,7 +86,8 @@ impl Document {
                 // Markup within Markdown is shown as text.
                 Event::Html(markup) | Event::InlineHtml(markup) => body.push(Event::Text(markup)),
                 event => {
-                    if let Some(section) = sections.last_mut() {
+                    is_heading &= !matches!(event, Event::End(TagEnd::Heading(_)));
+                    if let Some(section) = sections.last_mut().filter(|_| !is_heading) {
                         collect(&event, &mut section.text);
                     }
                     body.push(event);
@@ -103,23 +100,49 @@ impl Document {
             name,
             audience,
             title,
+            summary,
             html: rendered,
             sections,
         }
-    }
-
-    /// Returns the first sentence of the document.
-    #[must_use]
-    pub fn summary(&self) -> &str {
-        let text = self.sections.first().map_or("", |first| first.text.trim());
-        let end = text.find(". ").map_or(text.len(), |end| end + 1);
-        &text[..end]
     }
 
     /// Returns the headings of the second level.
     pub fn chapters(&self) -> impl Iterator<Item = &Section> {
         self.sections.iter().filter(|section| section.is_chapter)
     }
+}
+
+/// The first sentence of the first paragraph. A document may begin with code.
+fn first_sentence(events: &[Event<'_>]) -> String {
+    let is_start = |event: &Event<'_>| matches!(event, Event::Start(Tag::Paragraph));
+    let start = events.iter().position(is_start).unwrap_or(events.len());
+    let mut text = String::new();
+    for event in &events[start..] {
+        collect(event, &mut text);
+        if matches!(event, Event::End(TagEnd::Paragraph)) {
+            break;
+        }
+    }
+    let end = text.find(". ").map_or(text.trim_end().len(), |end| end + 1);
+    text.truncate(end);
+    text
+}
+
+/// The link to `target`, if the console has that. `inside` is the first event of the link: one that
+/// is the name of a file becomes the title of the document.
+fn link<'a>(target: &str, inside: Option<&mut Event<'a>>) -> Option<Event<'a>> {
+    let dest_url = address(target)?;
+    if let (Some(Event::Text(shown)), Some(title)) = (inside, super::title_of(target))
+        && **shown == *target
+    {
+        *shown = CowStr::from(title);
+    }
+    Some(Event::Start(Tag::Link {
+        link_type: LinkType::Inline,
+        dest_url: CowStr::from(dest_url),
+        title: CowStr::Borrowed(""),
+        id: CowStr::Borrowed(""),
+    }))
 }
 
 fn heading_start(level: HeadingLevel, id: &str) -> Event<'static> {
@@ -227,7 +250,7 @@ mod tests {
         let document =
             document("# T\n\nOne. Two.\n\n## Who may `sign in`?\n\na\n\n### A\n\n## A\n");
         assert_eq!(document.title, "T");
-        assert_eq!(document.summary(), "One.");
+        assert_eq!(document.summary, "One.");
         let ids: Vec<_> = document
             .sections
             .iter()

@@ -25,6 +25,10 @@ pub struct Found<'a> {
     pub word: &'a str,
     /// The text after it.
     pub after: &'a str,
+    /// Whether the section has more text before this.
+    pub is_cut_before: bool,
+    /// Whether it has more text after this.
+    pub is_cut_after: bool,
 }
 
 /// Returns the sections that have all words of the query: first those whose headings have them.
@@ -53,15 +57,7 @@ pub fn search<'a>(documents: &'a Documents, query: &str) -> Vec<Found<'a>> {
                 let start = text.find(word)?;
                 Some((start, start + word.len()))
             });
-            let (before, word, after) = excerpt(&section.text, place);
-            let result = Found {
-                document,
-                section,
-                before,
-                word,
-                after,
-            };
-            found.push((!in_heading, result));
+            found.push((!in_heading, excerpt(document, section, place)));
         }
     }
     // Stable: the documents' order within both kinds.
@@ -70,12 +66,33 @@ pub fn search<'a>(documents: &'a Documents, query: &str) -> Vec<Found<'a>> {
     found.into_iter().map(|(_, result)| result).collect()
 }
 
-/// The text around a place, or the beginning.
-fn excerpt(text: &str, place: Option<(usize, usize)>) -> (&str, &str, &str) {
+/// The words around a place, or the first ones.
+fn excerpt<'a>(
+    document: &'a Document,
+    section: &'a Section,
+    place: Option<(usize, usize)>,
+) -> Found<'a> {
+    let text = section.text.trim_end();
     let (start, end) = place.unwrap_or((0, 0));
-    let from = text.floor_char_boundary(start.saturating_sub(BESIDE));
-    let to = text.ceil_char_boundary((end + BESIDE).min(text.len()));
-    (&text[from..start], &text[start..end], &text[end..to])
+    let mut from = text.ceil_char_boundary(start.saturating_sub(BESIDE));
+    if from > 0 {
+        from = text[from..start]
+            .find(' ')
+            .map_or(start, |at| from + at + 1);
+    }
+    let mut to = text.floor_char_boundary((end + BESIDE).min(text.len()));
+    if to < text.len() {
+        to = text[end..to].rfind(' ').map_or(end, |at| end + at);
+    }
+    Found {
+        document,
+        section,
+        before: &text[from..start],
+        word: &text[start..end],
+        after: &text[end..to],
+        is_cut_before: from > 0,
+        is_cut_after: to < text.len(),
+    }
 }
 
 #[cfg(test)]
