@@ -452,23 +452,30 @@ async fn every_call_is_answered_by_who_makes_it() {
             if !token.is_empty() {
                 request = request.bearer_auth(token);
             }
-            request = match body {
-                Body::Nothing => request,
-                Body::Archive => request
-                    .header("content-type", "application/gzip")
-                    .body(files.clone()),
-                Body::Json(value) => request.header("content-type", "application/json").body(
-                    value
-                        .to_string()
-                        .replace("{caller}", &caller.replace([' ', '\''], "-")),
-                ),
-            };
+            request = with_body(request, body, caller, &files);
             let cell = format!("{method} {path} by {caller}");
             judge(request, &cell, done(method, &path), *expected).await;
         }
     }
     assert_eq!(described, BTreeSet::new(), "these calls are in no row");
     look_at_events(&app, [&target, &owner], &admin).await;
+}
+
+/// Adds the body of a call, which may name the caller.
+fn with_body(request: RequestBuilder, body: &Body, caller: &str, files: &[u8]) -> RequestBuilder {
+    match body {
+        Body::Nothing => request,
+        Body::Archive => request
+            .header("content-type", "application/gzip")
+            .body(files.to_vec()),
+        Body::Json(value) => {
+            let name = caller.replace([' ', '\''], "-");
+            let text = value.to_string().replace("{caller}", &name);
+            request
+                .header("content-type", "application/json")
+                .body(text)
+        }
+    }
 }
 
 /// Creates a deploy token with this scope, or with all of them, and returns its id and its text.
