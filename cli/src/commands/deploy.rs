@@ -15,6 +15,7 @@ use super::{deployments, previews};
 use crate::archive::Folder;
 use crate::failure::Failure;
 use crate::revision;
+use crate::settings::Settings;
 use crate::terminal::{self, STRONG, plain};
 
 /// The arguments of a deploy.
@@ -83,27 +84,13 @@ pub(super) async fn run(context: &Context<'_>, wanted: &Wanted<'_>) -> Result<()
     for Warned { code, message } in &before {
         terminal::warn(format_args!("{} ({code})", plain(message)));
     }
+    let target = Target::new(&settings, slug, preview.as_deref(), wanted.environment);
     // A caller who may not deploy there gets the refusal before any progress is shown. A deploy
     // token only allows the upload itself, and is refused before the platform reads it.
-    let (seen, path) = match &preview {
-        Some(name) => {
-            let all = previews::path(slug);
-            let path = format!("{all}/{name}");
-            (all, path)
-        }
-        None => {
-            let environment = deployments::path(slug, wanted.environment);
-            let path = format!("{environment}/deployment");
-            (environment, path)
-        }
-    };
     if !session.is_deploy_token() {
-        session.get(&seen).await?;
+        session.get(&target.seen).await?;
     }
-    let game = match &preview {
-        Some(name) => settings.origin.sub_domain(&preview::label(name, slug)),
-        None => settings.origin.game_url(slug, wanted.environment),
-    };
+    let game = &target.game;
     let content = format!(
         "{} ({}) of {}",
         terminal::counted(folder.files(), "file"),
@@ -124,18 +111,62 @@ pub(super) async fn run(context: &Context<'_>, wanted: &Wanted<'_>) -> Result<()
     terminal::note(format_args!("Deploying {content} to {game}"));
     let revision = revision::of(&directory);
     let said = said(wanted.message, revision.as_deref());
-    let address = format!("{}{path}{said}", settings.origin);
+    let address = format!("{}{}{said}", settings.origin, target.path);
     let answer = upload::run(&session, &address, folder).await?;
     let value: Value = answer.json()?;
     let deployed: Deployed = serde_json::from_value(value.clone()).map_err(|_| {
         Failure::failed("The game was deployed, but the platform's response was not understood.")
     })?;
+    tell(&deployed, &before, revision, preview.is_some());
+    if wanted.json {
+        return terminal::print(&format!("{value}\n"));
+    }
+    terminal::print(&format!("{}\n", plain(&deployed.url)))
+}
+
+/// Where a folder is deployed.
+struct Target {
+    /// The path of what is read first, to learn whether the caller may do this.
+    seen: String,
+    /// The path of the upload.
+    path: String,
+    /// The address of the game.
+    game: String,
+}
+
+impl Target {
+    fn new(
+        settings: &Settings,
+        slug: &str,
+        preview: Option<&str>,
+        environment: Environment,
+    ) -> Self {
+        match preview {
+            Some(name) => {
+                let seen = previews::path(slug);
+                Self {
+                    path: format!("{seen}/{name}"),
+                    seen,
+                    game: settings.origin.sub_domain(&preview::label(name, slug)),
+                }
+            }
+            None => {
+                let seen = deployments::path(slug, environment);
+                Self {
+                    path: format!("{seen}/deployment"),
+                    seen,
+                    game: settings.origin.game_url(slug, environment),
+                }
+            }
+        }
+    }
+}
+
+/// Tells what the platform said about a deployment, without the warnings that were told before.
+fn tell(deployed: &Deployed, before: &[Warned], revision: Option<String>, is_preview: bool) {
     let said = |code: &str| before.iter().any(|warning| warning.code == code);
-    for warning in deployed
-        .warnings
-        .iter()
-        .filter(|warning| !said(&warning.code))
-    {
+    let new = deployed.warnings.iter();
+    for warning in new.filter(|warning| !said(&warning.code)) {
         warning.note();
     }
     if !deployed.short_id.is_empty() {
@@ -143,15 +174,11 @@ pub(super) async fn run(context: &Context<'_>, wanted: &Wanted<'_>) -> Result<()
         let id = plain(&deployed.short_id);
         terminal::note(format_args!("It is the deployment {id}{of}."));
     }
-    if preview.is_some() {
+    if is_preview {
         terminal::note(format_args!(
             "The preview is removed after {UNUSED_DAYS} days in which nobody deploys or opens it."
         ));
     }
-    if wanted.json {
-        return terminal::print(&format!("{value}\n"));
-    }
-    terminal::print(&format!("{}\n", plain(&deployed.url)))
 }
 
 /// The query with the archive's message and revision.
