@@ -45,6 +45,8 @@ pub const METADATA: &str = "/.well-known/oauth-authorization-server";
 /// On the auth service, before a slug: the page that explains a problem.
 pub const PROBLEMS: &str = "/problems/";
 
+/// On the console, before a slug: the page of a listed game.
+pub const GAME_PAGES: &str = "/games";
 /// On the console: the list of a developer's projects. Before a slug: the page that explains how to
 /// build that game.
 pub const BUILD_PAGES: &str = "/build";

@@ -1,5 +1,6 @@
 // `/projects/<slug>/settings`: what is set for the project and its environments.
 
+import { listing } from "./listing.js";
 import { owner } from "./owner.js";
 import { people } from "./people.js";
 import { openTab } from "./project.js";
@@ -8,4 +9,4 @@ import { takedown } from "./takedown.js";
 import { testTokens } from "./test_token.js";
 import { variables } from "./variables.js";
 
-openTab(settings, variables, testTokens, people, owner, takedown);
+openTab(settings, variables, listing, testTokens, people, owner, takedown);

@@ -16,7 +16,9 @@ use tokio::sync::watch;
 use tokio::task::JoinSet;
 
 use crate::clock::Clock;
+use crate::domain::audit::Actor;
 use crate::domain::errors::chain;
+use crate::domain::listing::OwnListing;
 use crate::domain::project::Project;
 use crate::hosting::backends::Backends;
 use crate::platform::Platform;
@@ -77,7 +79,13 @@ async fn add_project(platform: &Platform) -> Result<bool, DemoError> {
         match store.add_project(project).await {
             // Another node was faster, or it was permanently deleted and its slug stays taken.
             Err(StoreError::Conflict { .. }) => {}
-            added => added?,
+            added => {
+                added?;
+                let by = Actor::Own.into();
+                let own = OwnListing::default();
+                let now = platform.clock.now();
+                store.set_listing(SLUG, true, own, by, now).await?;
+            }
         }
     }
     // Another player's project may have the name.

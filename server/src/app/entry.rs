@@ -16,12 +16,13 @@ use platform_protocol::paths;
 use tokio::time::Instant;
 use tower::ServiceExt as _;
 
-use crate::app::error_page;
+use crate::app::error_page::{self, GameLink, Ways};
 use crate::app::guard::{HANDLING, guard};
 use crate::app::routes::Routes;
 use crate::app::state::AppState;
 use crate::games::catalogue::Game;
 use crate::games::hosts::{self, Site};
+use crate::games::page_metadata;
 use crate::games::takedown::{self, Forgetting};
 use crate::hosting::backends::Backend;
 use crate::hosting::handlers::game_files;
@@ -50,7 +51,7 @@ pub struct App {
 
 impl Application for App {
     async fn answer(&self, peer: SocketAddr, request: Request<Body>) -> Response {
-        let (arrival, target, request) = self.receive(peer, request);
+        let (mut arrival, target, request) = self.receive(peer, request);
         let response = match target {
             Target::Ready(response) => response,
             Target::Router(router) => match router.oneshot(request).await {
@@ -61,6 +62,10 @@ impl Application for App {
                 self.play(&game, backend, &arrival.context, request).await
             }
         };
+        if arrival.navigates && response.status() == StatusCode::NOT_FOUND {
+            // This future is rarely needed, and would be a part of that of every request.
+            arrival.ways = Box::pin(self.ways(&arrival)).await;
+        }
         self.finish(response, arrival)
     }
 
@@ -112,6 +117,8 @@ impl App {
             expired: self.expired(site.as_ref().ok(), &parts),
             forgetting: None,
             stay: None,
+            game: None,
+            ways: Ways::default(),
         };
         let target = match site {
             Err(refusal) => Target::Ready(refusal.into_response()),
@@ -174,6 +181,7 @@ impl App {
             Site::Console => &self.routes.console,
             Site::Auth => &self.routes.auth,
             Site::Game(game) => {
+                arrival.game = arrival.navigates.then(|| Arc::clone(&game));
                 arrival.forgetting = self.forgetting(&game, &parts.headers);
                 if game.taken_down {
                     return Target::Ready(takedown::answer(&parts.headers));
@@ -214,20 +222,57 @@ impl App {
         guard(limit, answer).await
     }
 
+    /// Returns where the page about a missing address leads to: back to the game that is there, or
+    /// to the listed game whose address is almost this one.
+    async fn ways(&self, arrival: &Arrival) -> Ways {
+        let path = arrival.uri.path();
+        if let Some(game) = &arrival.game {
+            // On its start page, this would lead nowhere.
+            let back = (game.deployment.is_some() && path != "/").then(|| GameLink {
+                title: page_metadata::title(game),
+                url: format!("{}/", game.origin),
+            });
+            return Ways { back, meant: None };
+        }
+        let state = &self.state;
+        let platform = state.platform.origin.to_string();
+        let host = arrival.host.split(':').next().unwrap_or_default();
+        let label = host.to_ascii_lowercase();
+        let label = label.strip_suffix(state.platform.origin.host());
+        let typed = match (label, path.strip_prefix(paths::GAME_PAGES)) {
+            (Some(""), Some(slug)) => slug.strip_prefix('/'),
+            (Some(label), _) => label.strip_suffix('.'),
+            (None, _) => None,
+        };
+        let Some(typed) = typed else {
+            return Ways::default();
+        };
+        let front = state.console.storefronts.load(&state.players).await;
+        let meant = front.nearest(typed).map(|entry| GameLink {
+            title: entry.listing.title.clone(),
+            url: match label {
+                Some("") => format!("{platform}{}/{}", paths::GAME_PAGES, entry.slug),
+                _ => entry.url.clone(),
+            },
+        });
+        Ways { back: None, meant }
+    }
+
     /// Does everything after a handler has run.
     fn finish(&self, mut response: Response, mut arrival: Arrival) -> Response {
         if let Some(forgetting) = arrival.forgetting.take() {
             forgetting.apply(response.headers_mut());
         }
         let response = lasting(response, arrival.stay.as_ref());
-        let mut response = self.complete(response, &arrival.context, arrival.navigates);
+        let mut response = self.complete(response, &arrival);
         log(&arrival, &response);
         expire(response.headers_mut(), arrival.expired);
         response
     }
 
     /// Adds the problem body and the headers that every response has.
-    fn complete(&self, mut response: Response, context: &Context, navigates: bool) -> Response {
+    fn complete(&self, mut response: Response, arrival: &Arrival) -> Response {
+        let context = &arrival.context;
         let for_programs = response.extensions_mut().remove::<ForPrograms>().is_some();
         if let Some(refusal) = response.extensions_mut().remove::<ApiError>() {
             if let Some(cause) = refusal.cause() {
@@ -238,12 +283,12 @@ impl App {
                     "request failed"
                 );
             }
-            let is_page = navigates
+            let is_page = arrival.navigates
                 && !for_programs
                 && error_page::make_page(
                     &mut response,
                     &refusal,
-                    &self.state.platform.origin,
+                    (&self.state.platform.origin, &arrival.ways),
                     &context.id,
                 );
             if !is_page {
@@ -313,6 +358,10 @@ struct Arrival {
     forgetting: Option<Forgetting>,
     /// The slot of the connection.
     stay: Option<Stay>,
+    /// The game to whose address a browser navigates.
+    game: Option<Arc<Game>>,
+    /// Where a page about a missing address leads to.
+    ways: Ways,
 }
 
 /// What handles a request.

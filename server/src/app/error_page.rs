@@ -19,9 +19,28 @@ struct Page<'a> {
     title: &'static str,
     detail: &'a str,
     sign_in: Option<String>,
+    ways: &'a Ways,
     about: String,
     status: u16,
     request_id: &'a str,
+}
+
+/// A link to a game.
+#[derive(Debug)]
+pub(super) struct GameLink {
+    /// The game's title.
+    pub(super) title: String,
+    /// Its address.
+    pub(super) url: String,
+}
+
+/// Where a page about a missing address leads to.
+#[derive(Debug, Default)]
+pub(super) struct Ways {
+    /// The game on whose address nothing was found.
+    pub(super) back: Option<GameLink>,
+    /// The listed game whose address is almost the one that was typed.
+    pub(super) meant: Option<GameLink>,
 }
 
 /// Converts the response to a navigation into a page. The host may be unknown, so the page loads
@@ -29,7 +48,7 @@ struct Page<'a> {
 pub(super) fn make_page(
     response: &mut Response,
     refusal: &ApiError,
-    origin: &PlatformOrigin,
+    (origin, ways): (&PlatformOrigin, &Ways),
     id: &RequestId,
 ) -> bool {
     let home = origin.to_string();
@@ -43,6 +62,7 @@ pub(super) fn make_page(
             title: slug.title(),
             detail: refusal.detail(),
             sign_in: sign_in(slug, &auth_url),
+            ways,
             about: format!("{auth_url}{}{}", paths::PROBLEMS, slug.as_str()),
             status: response.status().as_u16(),
             request_id: id.as_str(),

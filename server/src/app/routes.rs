@@ -22,8 +22,8 @@ use crate::auth::handlers::{
 use crate::auth::redirect::DEVICE_PAGE;
 use crate::console::files;
 use crate::console::handlers::{
-    admin as admin_pages, build, command_line, console, documents, icon, invitation, problem_page,
-    project, security_txt, stylesheet,
+    admin as admin_pages, build, command_line, console, documents, game_page, icon, invitation,
+    problem_page, project, security_txt, stylesheet,
 };
 use crate::games::GamesState;
 use crate::hosting::handlers::{platform_json, runtime_files};
@@ -75,6 +75,10 @@ pub(super) fn routes_with(state: &AppState, api: Router<AppState>) -> Routes {
 fn console_routes(api: Router<AppState>) -> Router<AppState> {
     Router::new()
         .route("/", get(console::handle))
+        .route(
+            &format!("{}/{{slug}}", paths::GAME_PAGES),
+            get(game_page::handle),
+        )
         .route(paths::BUILD_PAGES, get(build::projects))
         .route(paths::INVITATION_PAGE, get(invitation::handle))
         .route(

@@ -42,7 +42,7 @@ macro_rules! source {
 
 /// All documents, in the order in which a reader needs them. `docs/dependencies.md` is for those
 /// who change the platform itself.
-const SOURCES: [Source; 17] = [
+const SOURCES: [Source; 18] = [
     source!(Makers, "cli"),
     source!(Makers, "dev-server"),
     source!(Makers, "runtime"),
@@ -50,6 +50,7 @@ const SOURCES: [Source; 17] = [
     source!(Makers, "pipelines"),
     source!(Makers, "build-page"),
     source!(Makers, "project-page"),
+    source!(Makers, "public-page"),
     source!(Makers, "errors"),
     source!(Makers, "people"),
     source!(Makers, "backends"),

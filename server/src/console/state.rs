@@ -5,6 +5,7 @@ use std::sync::{Arc, OnceLock};
 use crate::console::command_line::CommandLine;
 use crate::console::documents::Documents;
 use crate::console::files::ConsoleFiles;
+use crate::console::storefront::Storefronts;
 use crate::platform::Platform;
 use crate::players::PlayersState;
 use crate::web::asset::{Asset, packed};
@@ -16,6 +17,8 @@ pub struct ConsoleState {
     pub platform: Arc<Platform>,
     /// The ranking, for the list of games.
     pub players: Arc<PlayersState>,
+    /// The games of the public page.
+    pub storefronts: Storefronts,
     /// The files that pages for developers load.
     pub files: ConsoleFiles,
     /// The command line that the platform hands out.
@@ -36,6 +39,7 @@ impl ConsoleState {
         Self {
             platform,
             players,
+            storefronts: Storefronts::default(),
             files: ConsoleFiles::default(),
             command_line,
             stylesheet: stylesheet(),

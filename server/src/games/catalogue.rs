@@ -4,7 +4,7 @@
 
 use std::collections::HashMap;
 use std::sync::Arc;
-use std::sync::atomic::AtomicI64;
+use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
 
 use arc_swap::ArcSwap;
 use axum::http::HeaderValue;
@@ -15,6 +15,7 @@ use uuid::Uuid;
 
 use crate::clock::Millis;
 use crate::domain::errors::chain;
+use crate::domain::listing::Listing;
 use crate::domain::preview::HostedPreview;
 use crate::domain::project::{
     BackendSettings, Deployment, EnvironmentRecord, Frames, HostedEnvironment, Inspection,
@@ -53,6 +54,8 @@ pub struct Game {
     pub forget_from: Option<Millis>,
     /// The policy about who may show its pages in a frame; `None` if everyone may.
     pub framing: Option<HeaderValue>,
+    /// How its project is listed on the public page.
+    pub listing: Arc<Listing>,
     /// The backend that its owner has set.
     pub backend: Option<BackendSettings>,
     /// Its pages as callers that request tokens; `None` if there are no pages.
@@ -78,6 +81,8 @@ pub struct Catalogue {
     /// The platform's own pages, by origin.
     console: (String, Option<AllowedOrigin>),
     games: ArcSwap<Games>,
+    /// The number of times that they were replaced.
+    version: AtomicU64,
     /// Held from reading the store until the games are replaced, so that an older state does not
     /// replace a newer one.
     reading: Mutex<()>,
@@ -95,6 +100,7 @@ impl Catalogue {
             origin,
             console: (console, caller),
             games: ArcSwap::default(),
+            version: AtomicU64::default(),
             reading: Mutex::default(),
             refreshing: Turns::default(),
         }
@@ -148,6 +154,11 @@ impl Catalogue {
         for one in store.list_hosted_previews(slug).await? {
             of_projects.entry(one.slug.clone()).or_default().push(one);
         }
+        let listings = store.list_listings(slug).await?;
+        let listings: HashMap<String, Arc<Listing>> = listings
+            .into_iter()
+            .map(|(slug, listing)| (slug, Arc::new(listing)))
+            .collect();
         let mut previews = Vec::new();
         for hosted in store.list_hosted(slug).await? {
             if hosted.record.environment == Environment::Dev
@@ -166,7 +177,11 @@ impl Catalogue {
                 }
                 (None, _) => None,
             };
-            let game = self.game(&label, hosted, shown);
+            let listing = listings.get(&hosted.record.slug).cloned();
+            let game = Game {
+                listing: listing.unwrap_or_default(),
+                ..self.game(&label, hosted, shown)
+            };
             games.insert(label.into(), Arc::new(game));
         }
         for (dev, own) in previews {
@@ -182,6 +197,7 @@ impl Catalogue {
         }
         keep_inspections(store, inspected).await;
         self.games.store(Arc::new(games));
+        self.version.fetch_add(1, Ordering::Release);
         Ok(())
     }
 
@@ -246,6 +262,7 @@ impl Catalogue {
             taken_down,
             forget_from: standing.forgets_from(),
             framing: framing(&record.frames, &self.origin),
+            listing: Arc::default(),
             backend: record.backend,
             slug: record.slug,
         }
@@ -283,14 +300,28 @@ impl Catalogue {
         games.cloned().collect()
     }
 
+    /// Returns a number that grows whenever the games change, for those who keep what they derive
+    /// from them. Read it before the games.
+    #[must_use]
+    pub fn version(&self) -> u64 {
+        self.version.load(Ordering::Acquire)
+    }
+
+    /// Returns every available game that is listed on the public page, in any order.
+    #[must_use]
+    pub fn listed(&self) -> Vec<Arc<Game>> {
+        let games = self.games.load();
+        let games = games.values().filter(|game| game.is_listed());
+        games.cloned().collect()
+    }
+
     /// Returns every available game, by address.
     #[must_use]
     pub fn playable(&self) -> Vec<Arc<Game>> {
         let games = self.games.load();
         let mut games: Vec<Arc<Game>> = games
             .values()
-            .filter(|game| game.environment == Environment::Prod)
-            .filter(|game| game.deployment.is_some() && !game.taken_down)
+            .filter(|game| game.is_playable())
             .cloned()
             .collect();
         games.sort_by(|one, other| one.slug.cmp(&other.slug));
@@ -312,6 +343,17 @@ struct Shown {
 }
 
 impl Game {
+    /// Whether players can play it: it is deployed to production, and not taken down.
+    fn is_playable(&self) -> bool {
+        self.environment == Environment::Prod && self.deployment.is_some() && !self.taken_down
+    }
+
+    /// Whether the public page lists it.
+    #[must_use]
+    pub fn is_listed(&self) -> bool {
+        self.is_playable() && self.listing.listed_at.is_some()
+    }
+
     fn shown(&self) -> Option<Shown> {
         Some(Shown {
             deployment: self.deployment.clone()?,

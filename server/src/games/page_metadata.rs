@@ -1,27 +1,37 @@
-//! Titles and images of games for lists: the titles of their pages, and the images that these name.
+//! What lists show of games: the titles and descriptions of their pages, the images that these name,
+//! and what developers set in their place.
 
+use std::borrow::Cow;
 use std::cell::RefCell;
 use std::collections::HashSet;
 use std::rc::Rc;
 
 use lol_html::html_content::{Element, TextChunk};
-use lol_html::{RewriteStrSettings, element, rewrite_str, text};
+use lol_html::{ElementContentHandlers, RewriteStrSettings, Selector, element, rewrite_str, text};
 use percent_encoding::percent_decode_str;
 use platform_protocol::invisible::is_invisible;
 use platform_protocol::names::Environment;
 use unicode_normalization::char::is_combining_mark;
 use url::{Position, Url};
 
+use crate::domain::listing::{
+    AUTHOR_CHARS, DESCRIPTION_CHARS, PageWords, TITLE_CHARS, tags_among, tame,
+};
 use crate::domain::project::Inspection;
 use crate::domain::username::MAX_MARKS;
 use crate::games::catalogue::Game;
 
 /// The number of bytes of a game's page that are searched for its title and image.
 const HEAD: usize = 16 * 1024;
-/// The maximum number of characters of a title.
-const TITLE: usize = 60;
+/// The maximum number of bytes of a cover: lists show many of them at a time.
+const COVER: u64 = 2 * 1024 * 1024;
+/// The maximum number of bytes of a text that is read.
+const TEXT: usize = 4_000;
 /// The maximum number of bytes of an address.
 const ADDRESS: usize = 2_000;
+
+/// A handler of parts of a page.
+type Handler<'h> = (Cow<'h, Selector>, ElementContentHandlers<'h>);
 
 /// The metadata of a page.
 #[derive(Debug, Default, PartialEq, Eq)]
@@ -30,15 +40,23 @@ pub(super) struct PageMetadata {
     pub(super) title: Option<String>,
     /// The addresses of images, the best first.
     pub(super) pictures: Vec<String>,
+    /// What else it says of the game.
+    pub(super) words: PageWords,
 }
 
-/// The title and image of a game in a list.
+/// What a list shows of a game.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct GameListing {
-    /// Its page's title, or its slug.
+    /// What is set, its page's title, or its slug.
     pub title: String,
-    /// The address of its image, if its page names one of its own files.
+    /// The address of its image, if one of its own files is set or named by its page.
     pub picture: Option<String>,
+    /// What it is about.
+    pub description: Option<String>,
+    /// Who made it.
+    pub author: Option<String>,
+    /// Its tags.
+    pub tags: Vec<String>,
 }
 
 impl GameListing {
@@ -46,22 +64,51 @@ impl GameListing {
     /// backend would learn of everybody who looks at the list.
     #[must_use]
     pub fn of(game: &Game, is_file: impl Fn(&str) -> bool) -> Self {
-        let pictures = inspection(game).map(|found| found.pictures.as_slice());
+        let found = inspection(game);
+        let own = &game.listing.own;
+        let cover = own.cover.as_deref();
+        let cover = cover.and_then(|cover| cover_address(game, cover));
+        let pictures = found.map(|found| found.pictures.as_slice());
+        let pictures = cover.iter().chain(pictures.unwrap_or_default());
         let address = |picture: &String| {
             let address = Url::parse(&format!("{}{picture}", game.origin)).ok()?;
-            is_file(address.path()).then(|| String::from(address))
+            let shown = is_small(game, &address) && is_file(address.path());
+            shown.then(|| String::from(address))
         };
+        let picture = { pictures }.find_map(address);
+        let words = found.map(|found| found.words.clone()).unwrap_or_default();
         Self {
             title: title(game),
-            picture: pictures.unwrap_or_default().iter().find_map(address),
+            picture,
+            description: own.description.clone().or(words.description),
+            author: own.author.clone().or(words.author),
+            tags: own.tags.clone().unwrap_or(words.tags),
         }
     }
 }
 
-/// Returns the name of a game: its page's title, or its slug.
+/// Returns path and query of a cover, if it is an image among the files of the game.
+#[must_use]
+pub fn cover_address(game: &Game, cover: &str) -> Option<String> {
+    let base = Url::parse(&format!("{}/", game.origin)).ok()?;
+    let files = &game.deployment.as_ref()?.files;
+    own_picture(cover, &base, |path| files.contains_key(path))
+}
+
+/// Whether the file at this address is small enough for a list.
+fn is_small(game: &Game, address: &Url) -> bool {
+    let path = percent_decode_str(address.path()).decode_utf8().ok();
+    let path = path.as_deref().and_then(|path| path.strip_prefix('/'));
+    let files = game.deployment.as_ref().map(|deployment| &deployment.files);
+    let file = files.zip(path).and_then(|(files, path)| files.get(path));
+    file.is_some_and(|file| file.size <= COVER)
+}
+
+/// Returns the name of a game: the title that is set or that of its page, or its slug.
 #[must_use]
 pub fn title(game: &Game) -> String {
-    let title = inspection(game).and_then(|found| found.title.clone());
+    let set = game.listing.own.title.clone();
+    let title = set.or_else(|| inspection(game).and_then(|found| found.title.clone()));
     let title = title.unwrap_or_else(|| game.slug.clone());
     match game.environment {
         Environment::Prod => title,
@@ -102,6 +149,30 @@ fn own_picture(address: &str, base: &Url, is_own: impl Fn(&str) -> bool) -> Opti
     shown.then(|| found[Position::BeforePath..].to_owned())
 }
 
+/// The texts that a page may have, in the order in which they are preferred.
+#[derive(Clone, Copy)]
+enum Text {
+    Title,
+    Description,
+    Plain,
+    Author,
+    Tag,
+    Keywords,
+}
+
+/// Where a page writes them.
+const TEXTS: [(Text, &str); 6] = [
+    (Text::Title, r#"meta[property="og:title" i]"#),
+    (Text::Description, r#"meta[property="og:description" i]"#),
+    (Text::Plain, r#"meta[name="description" i]"#),
+    (Text::Author, r#"meta[name="author" i]"#),
+    (Text::Tag, r#"meta[property="article:tag" i]"#),
+    (Text::Keywords, r#"meta[name="keywords" i]"#),
+];
+
+/// The texts that were found.
+type Found = Rc<RefCell<[Vec<String>; TEXTS.len()]>>;
+
 /// Reads the beginning of a page.
 fn read(html: &str) -> PageMetadata {
     let title = Rc::new(RefCell::new(None::<String>));
@@ -121,32 +192,26 @@ fn read(html: &str) -> PageMetadata {
             Ok(())
         }
     };
-    let handlers = {
-        let begun = Rc::clone(&title);
-        let written = Rc::clone(&title);
-        let ended = Rc::new(RefCell::new(false));
-        let seen = Rc::clone(&ended);
-        vec![
-            element!("head > title", move |_| {
-                // Only the first one counts.
-                let mut title = begun.borrow_mut();
-                *seen.borrow_mut() = title.is_some();
-                title.get_or_insert_default();
-                Ok(())
-            }),
-            text!("head > title", move |chunk: &mut TextChunk<'_>| {
-                if !*ended.borrow()
-                    && let Some(title) = written.borrow_mut().as_mut()
-                {
-                    title.push_str(chunk.as_str());
-                }
-                Ok(())
-            }),
-            element!(r#"meta[property="og:image"]"#, note(0, "content")),
-            element!(r#"link[rel~="apple-touch-icon" i]"#, note(1, "href")),
-            element!(r#"link[rel~="icon" i]"#, note(2, "href")),
-        ]
-    };
+    let texts = Found::default();
+    let [before, within] = title_handlers(&title);
+    let mut handlers = vec![
+        before,
+        within,
+        element!(r#"meta[property="og:image"]"#, note(0, "content")),
+        element!(r#"link[rel~="apple-touch-icon" i]"#, note(1, "href")),
+        element!(r#"link[rel~="icon" i]"#, note(2, "href")),
+    ];
+    for (which, selector) in TEXTS {
+        let texts = Rc::clone(&texts);
+        handlers.push(element!(selector, move |element| {
+            let text = element.get_attribute("content");
+            let text = text.filter(|text| text.len() <= TEXT);
+            if let (Some(text), Some(list)) = (text, texts.borrow_mut().get_mut(which as usize)) {
+                list.push(htmlize::unescape_attribute(text).into_owned());
+            }
+            Ok(())
+        }));
+    }
     let settings = handlers
         .into_iter()
         .fold(RewriteStrSettings::new(), |settings, handler| {
@@ -155,10 +220,53 @@ fn read(html: &str) -> PageMetadata {
     if rewrite_str(html, settings).is_err() {
         return PageMetadata::default();
     }
-    let title = title.take().and_then(|title| shown(&title));
+    let texts = texts.take();
+    let first = |which: Text| texts.get(which as usize).and_then(|list| list.first());
+    let title = first(Text::Title)
+        .and_then(|title| shown(title))
+        .or_else(|| title.take().and_then(|title| shown(&title)));
     PageMetadata {
         title,
         pictures: pictures.take().into_iter().flatten().collect(),
+        words: words(&texts),
+    }
+}
+
+/// Returns the handlers for the text of the first title.
+fn title_handlers<'h>(title: &Rc<RefCell<Option<String>>>) -> [Handler<'h>; 2] {
+    let begun = Rc::clone(title);
+    let written = Rc::clone(title);
+    let ended = Rc::new(RefCell::new(false));
+    let seen = Rc::clone(&ended);
+    [
+        element!("head > title", move |_| {
+            // Only the first one counts.
+            let mut title = begun.borrow_mut();
+            *seen.borrow_mut() = title.is_some();
+            title.get_or_insert_default();
+            Ok(())
+        }),
+        text!("head > title", move |chunk: &mut TextChunk<'_>| {
+            if !*ended.borrow()
+                && let Some(title) = written.borrow_mut().as_mut()
+            {
+                title.push_str(chunk.as_str());
+            }
+            Ok(())
+        }),
+    ]
+}
+
+/// Returns what the texts of a page say of its game.
+fn words(texts: &[Vec<String>; TEXTS.len()]) -> PageWords {
+    let all = |which: Text| texts.get(which as usize).into_iter().flatten();
+    let first = |which: Text, chars| all(which).find_map(|text| tame(text, chars));
+    let keywords = all(Text::Keywords).flat_map(|list| list.split([',', ';']));
+    PageWords {
+        description: first(Text::Description, DESCRIPTION_CHARS)
+            .or_else(|| first(Text::Plain, DESCRIPTION_CHARS)),
+        author: first(Text::Author, AUTHOR_CHARS),
+        tags: tags_among(all(Text::Tag).map(String::as_str).chain(keywords)),
     }
 }
 
@@ -175,7 +283,7 @@ fn shown(title: &str) -> Option<String> {
         };
         marks > MAX_MARKS
     });
-    let plain = title.chars().count() <= TITLE
+    let plain = title.chars().count() <= TITLE_CHARS
         && title.contains(char::is_alphanumeric)
         && !title.contains(is_odd)
         && !piled;
@@ -224,6 +332,32 @@ mod tests {
         }
         let long = format!("<head><title>{}</title>", "x".repeat(61));
         assert_eq!(read(&long).title, None);
+    }
+
+    #[test]
+    fn a_page_says_what_its_game_is_about() {
+        let html = r#"<head><title>Plain</title>
+            <meta property="og:title" content="Two &quot;Rings&quot;">
+            <meta name="Description" content="For searches.">
+            <meta property="og:description" content="Hop &amp; gather &#x202e;sparks.">
+            <meta name="author" content=" swift-otter ">
+            <meta name="keywords" content="Arcade, two players; <b>, arcade">
+            <meta property="article:tag" content="Space">"#;
+        let found = read(html);
+        assert_eq!(found.title.as_deref(), Some("Two \"Rings\""));
+        assert_eq!(
+            found.words,
+            PageWords {
+                description: Some("Hop & gather sparks.".into()),
+                author: Some("swift-otter".into()),
+                tags: vec!["space".into(), "arcade".into(), "two-players".into()],
+            }
+        );
+        let hidden = r#"<head><title>Plain</title><meta property="og:title" content="&lt;b&gt;">
+            <meta name=description content="&#x2066;"><!-- <meta name=author content=no> -->"#;
+        let found = read(hidden);
+        assert_eq!(found.title.as_deref(), Some("Plain"));
+        assert_eq!(found.words, PageWords::default());
     }
 
     #[test]

@@ -151,6 +151,7 @@ mod tests {
             lasting: Arc::default(),
             isolated: false,
             framing: None,
+            listing: Arc::default(),
             backend: None,
             caller: None,
             taken_down,

@@ -25,7 +25,7 @@ use utoipa_axum::routes;
 
 use self::handlers::{
     backend, create_project, deploy_tokens, deployed_file, deployment, environment, frames,
-    invitations, isolation, list_projects, people, previews, project, rollback, takedown,
+    invitations, isolation, list_projects, listing, people, previews, project, rollback, takedown,
     test_token,
 };
 pub use self::state::ProjectsState;
@@ -54,6 +54,7 @@ where
         .routes(routes!(invitations::withdraw))
         .routes(routes!(invitations::read))
         .routes(routes!(invitations::accept))
+        .routes(routes!(listing::read, listing::set))
         .routes(routes!(previews::list))
         .routes(routes!(previews::qr))
         .routes(routes!(environment::handle))

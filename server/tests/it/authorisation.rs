@@ -157,6 +157,16 @@ fn of_previews() -> Vec<Call> {
     ]
 }
 
+/// Returns every call about how a project is listed.
+fn of_listings() -> Vec<Call> {
+    const LISTING: &str = project!("/listing");
+    let set = json(json!({ "listed": true, "own": { "author": "of-{caller}" } }));
+    vec![
+        (Method::GET, LISTING, Body::Nothing, READ),
+        (Method::PUT, LISTING, set, WRITE),
+    ]
+}
+
 /// Returns every call except those of administration.
 fn of_projects(deployment: &str) -> Vec<Call> {
     let (get, post) = (Method::GET, Method::POST);
@@ -191,6 +201,7 @@ fn of_projects(deployment: &str) -> Vec<Call> {
     ];
     calls.extend(of_people());
     calls.extend(of_previews());
+    calls.extend(of_listings());
     calls.extend(of_environments(deployment));
     calls.extend([
         // An owner cannot undo what an administrator took down. The last caller in each row leaves
@@ -515,6 +526,7 @@ async fn look_at_events(app: &TestApp, [target, owner]: [&Caller<'_>; 2], admin:
         AuditKind::BackendChanged,
         AuditKind::Deployed,
         AuditKind::Deployed,
+        AuditKind::SettingChanged,
         AuditKind::PreviewDeployed,
         AuditKind::TestTokenGiven,
     ];

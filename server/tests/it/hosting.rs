@@ -508,6 +508,7 @@ async fn a_backend_that_cannot_be_reached_is_a_problem() {
         taken_down: false,
         forget_from: None,
         framing: None,
+        listing: std::sync::Arc::default(),
         backend: None,
         caller: None,
     };

@@ -32,6 +32,7 @@ mod heartbeat;
 mod hosting;
 mod hosts;
 #[cfg(feature = "cluster")]
+mod listing;
 mod live;
 mod log_stream;
 mod logs;

@@ -123,7 +123,7 @@ async fn the_first_page_names_games_by_their_titles() {
     let console = send(app.get("", "/")).await;
     let html = console.text();
     for part in [
-        "<span class=\"name\">Firefly</span>",
+        "<span class=\"name\"><bdi>Firefly</bdi></span>",
         "/__platform/runtime.js",
         &format!("href=\"{}/.well-known/jwks.json\"", app.origin("auth")),
         &format!("demo.platform.localhost:{}", app.port()),

@@ -66,6 +66,7 @@ fn main() -> std::process::ExitCode {
         project::log::TESTS,
         project::errors::TESTS,
         project::settings::TESTS,
+        project::listing::TESTS,
         project::previews::TESTS,
         project::takedown::TESTS,
         admin::page::TESTS,

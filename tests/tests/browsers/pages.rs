@@ -68,10 +68,11 @@ async fn no_page_has_a_barrier_or_a_script(stage: Stage) {
         .open(&world.url("demo", "/").replace("demo.", ""))
         .await;
     examine(&stage, "the console").await;
-    let console = world.url("demo", "/cli").replace("demo.", "");
-    stage.open(&console).await;
-    examine(&stage, "the command line, without programs").await;
     for (path, what) in [
+        ("/?q=firefly&tag=arcade", "games that were found"),
+        ("/?q=nothing", "no game that was found"),
+        ("/games/demo", "the page of a game"),
+        ("/cli", "the command line, without programs"),
         ("/docs", "the documents"),
         ("/docs?q=token", "what was found in the documents"),
         ("/docs/deploying", "a document"),

@@ -14,6 +14,7 @@
 //! | [`device`], [`console_token`] | the command line's sign-in; tokens of the console and the command line |
 //! | [`deploy_token`] | the secrets with which programs deploy a project |
 //! | [`preview`] | previews of a project, and when an unused one ends |
+//! | [`listing`] | what the public page shows of a game |
 //! | [`key`] | the life of a signing key |
 //! | [`node`] | servers that share a store, and what changes for them |
 //! | [`project`], [`room`], [`takedown`] | projects with their deployments, their storage, and
@@ -40,6 +41,7 @@ pub mod fingerprint;
 pub mod identity;
 pub mod key;
 pub mod left_guest;
+pub mod listing;
 pub mod log;
 pub mod node;
 pub mod origin;

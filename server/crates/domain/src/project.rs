@@ -6,6 +6,7 @@ use platform_protocol::names::Environment;
 use uuid::Uuid;
 
 use crate::clock::Millis;
+use crate::listing::PageWords;
 use crate::player::parse_reason;
 use crate::takedown::Standing;
 
@@ -103,6 +104,8 @@ pub struct Inspection {
     /// The pictures that its page names and that are its own files: path and query of
     /// each, the best first.
     pub pictures: Vec<String>,
+    /// What else its page says of the game.
+    pub words: PageWords,
     /// What is wrong with how its page loads the runtime, and which files should hardly
     /// be public.
     pub warnings: Vec<DeploymentWarning>,

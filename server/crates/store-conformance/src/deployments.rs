@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use platform_domain::audit::Actor;
 use platform_domain::clock::Millis;
+use platform_domain::listing::PageWords;
 use platform_domain::project::{Deployment, DeploymentWarning, FileEntry, Inspection, Made};
 use platform_protocol::names::Environment;
 use platform_protocol::names::Environment::{Dev, Prod};
@@ -48,6 +49,11 @@ pub(crate) fn deployment(
         inspection: Some(Inspection {
             title: Some("A \"game\"".into()),
             pictures: vec!["/cover.png?v=2".into()],
+            words: PageWords {
+                description: Some("Hop.".into()),
+                author: None,
+                tags: vec!["arcade".into()],
+            },
             warnings: vec![DeploymentWarning {
                 code: "runtime-not-loaded".into(),
                 message: "Put it there.".into(),

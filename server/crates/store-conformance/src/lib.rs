@@ -11,7 +11,7 @@
 //! | [`sign_ins`], [`merges`], [`suspensions`] | signing in to accounts, random histories of it,
 //! and suspended players |
 //! | [`devices`], [`deploy_tokens`], [`keys`] | the command line's sign-in; pipelines' secrets; signing keys |
-//! | [`projects`], [`deployments`], [`previews`], [`environments`], [`test_players`] | games, their files, previews, settings and test players |
+//! | [`projects`], [`deployments`], [`previews`], [`environments`], [`listings`], [`test_players`] | games, their files, previews, settings and test players |
 //! | [`people`] | who may do what with a project, and invitations |
 //! | [`stored_files`] | files that several nodes share, and their removal |
 //! | [`room`], [`takedown`] | the storage of deployments; games that are taken down |
@@ -38,6 +38,7 @@ pub mod environments;
 mod fixtures;
 pub mod keys;
 pub mod left_guests;
+pub mod listings;
 pub mod log_quota;
 pub mod logs;
 pub mod merges;
@@ -162,6 +163,11 @@ macro_rules! suite {
                 after_its_time_a_guest_that_signed_out_is_let_go
                 a_guest_whose_sessions_the_operator_ended_does_not_come_back
                 many_short_guests_do_not_push_out_a_long_one
+            }
+            listings {
+                what_is_set_for_a_listing_comes_back_and_is_written_once
+                a_listed_game_keeps_its_time_until_it_is_taken_off
+                a_listing_goes_with_its_project
             }
             log_quota {
                 the_room_of_records_is_known_exactly_whatever_happens

@@ -39,6 +39,7 @@ mod group;
 mod guests;
 mod keys;
 mod left_guests;
+mod listings;
 mod log_days;
 mod log_quota;
 mod log_reads;

@@ -61,6 +61,10 @@ pub(super) const MAIN: Schema = Schema {
             "V8__previews",
             include_str!("../migrations/0008_previews.sql"),
         ),
+        (
+            "V9__listings",
+            include_str!("../migrations/0009_listings.sql"),
+        ),
     ],
 };
 

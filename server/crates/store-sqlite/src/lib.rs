@@ -11,7 +11,7 @@
 //! | `transfer` | its rows as they are, to move them into or from another back end |
 //! | `error` | converts SQLite's errors for callers |
 //! | `rows`, `player_rows`, `session_rows` | helpers for the rows of several tables |
-//! | `players`, `sessions`, `left_guests`, `accounts`, `administration`, `sign_ins`, `suspensions`, `audit`, `backup`, `keys`, `projects`, `deployments`, `deploy_tokens`, `deployed_files`, `previews`, `stored_files`, `devices`, `device_codes`, `environments`, `counting`, `logs`, `log_quota`, `log_search`, `log_ranges`, `log_rows`, `error_counts`, `error_groups`, `takedown`, `room`, `nodes` | the operations, as SQL |
+//! | `players`, `sessions`, `left_guests`, `accounts`, `administration`, `sign_ins`, `suspensions`, `audit`, `backup`, `keys`, `projects`, `deployments`, `deploy_tokens`, `deployed_files`, `previews`, `listings`, `stored_files`, `devices`, `device_codes`, `environments`, `counting`, `logs`, `log_quota`, `log_search`, `log_ranges`, `log_rows`, `error_counts`, `error_groups`, `takedown`, `room`, `nodes` | the operations, as SQL |
 
 mod accounts;
 mod administration;
@@ -31,6 +31,7 @@ mod error_counts;
 mod error_groups;
 mod keys;
 mod left_guests;
+mod listings;
 mod log_quota;
 mod log_ranges;
 mod log_rows;

@@ -110,6 +110,10 @@ pub(super) const MAIN: Schema = Schema(&[
         "V26__previews",
         include_str!("../migrations/0026_previews.sql"),
     ),
+    (
+        "V27__listings",
+        include_str!("../migrations/0027_listings.sql"),
+    ),
 ]);
 
 /// Frontend log records.

@@ -229,6 +229,7 @@ fn remove_deleted(
     // Rows about play time that are kept only for a day are removed by themselves.
     for sql in [
         "DELETE FROM environment_settings WHERE project = ?1",
+        "DELETE FROM listings WHERE project = ?1",
         "DELETE FROM test_players WHERE project = ?1",
         "DELETE FROM deploy_tokens WHERE project = ?1",
         "DELETE FROM members WHERE project = ?1",

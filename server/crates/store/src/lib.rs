@@ -15,6 +15,7 @@ mod environments;
 mod error_groups;
 mod keys;
 mod left_guests;
+mod listings;
 mod logs;
 mod nodes;
 mod people;
@@ -45,6 +46,7 @@ pub use self::environments::EnvironmentStore;
 pub use self::error_groups::ErrorGroupStore;
 pub use self::keys::KeyStore;
 pub use self::left_guests::LeftGuestStore;
+pub use self::listings::ListingStore;
 pub use self::logs::LogStore;
 pub use self::nodes::NodeStore;
 pub use self::people::PeopleStore;
@@ -204,6 +206,7 @@ pub trait Store:
     + ErrorGroupStore
     + KeyStore
     + LeftGuestStore
+    + ListingStore
     + LogStore
     + NodeStore
     + PeopleStore

@@ -100,6 +100,31 @@ pub fn read_inspection(
     })
 }
 
+/// Returns the stored form of the tags that are set for a game.
+#[must_use]
+pub fn write_tags(tags: Option<&[String]>) -> Option<String> {
+    tags.map(|tags| json!(tags).to_string())
+}
+
+/// Reads the tags that are set for the game of the project `slug`.
+///
+/// # Errors
+/// [`StoreError::Corrupt`]
+pub fn read_tags(kept: Option<&str>, slug: &str) -> Result<Option<Vec<String>>, StoreError> {
+    let read = kept.map(serde_json::from_str).transpose();
+    read.map_err(|_| StoreError::Corrupt {
+        table: "listings",
+        column: "tags",
+        row: slug.to_owned(),
+    })
+}
+
+/// Returns the detail of the event that a listing was changed.
+#[must_use]
+pub const fn listing_detail(listed: bool) -> &'static str {
+    if listed { "listing on" } else { "listing off" }
+}
+
 /// Returns the stored form of a deploy token's scopes: their names with spaces between.
 #[must_use]
 pub fn write_scopes(scopes: &[Scope]) -> String {

@@ -345,6 +345,19 @@ pub const PARTS: &[Part] = &[
         ],
     ),
     Part::main(
+        "listings",
+        &["project"],
+        &[
+            ("project", Integer),
+            ("listed_at", Integer),
+            ("title", Text),
+            ("description", Text),
+            ("author", Text),
+            ("tags", Text),
+            ("cover", Text),
+        ],
+    ),
+    Part::main(
         "shared_secrets",
         &["name"],
         &[("name", Text), ("secret", Bytes)],

@@ -5,6 +5,7 @@ pub mod build;
 pub mod command_line;
 pub mod console;
 pub mod documents;
+pub mod game_page;
 pub mod icon;
 pub mod invitation;
 pub mod problem_page;

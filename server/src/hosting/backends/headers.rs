@@ -194,6 +194,7 @@ mod tests {
             taken_down: false,
             forget_from: None,
             framing: None,
+            listing: std::sync::Arc::default(),
             backend: None,
             caller: None,
         };
@@ -233,6 +234,7 @@ mod tests {
             isolated: false,
             lasting: std::sync::Arc::default(),
             framing: None,
+            listing: std::sync::Arc::default(),
             backend: None,
             caller: None,
             taken_down: false,

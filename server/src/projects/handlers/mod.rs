@@ -10,6 +10,7 @@ pub mod frames;
 pub mod invitations;
 pub mod isolation;
 pub mod list_projects;
+pub mod listing;
 pub mod people;
 pub mod previews;
 pub mod project;

@@ -35,6 +35,7 @@ fn game(slug: &str) -> Game {
         taken_down: false,
         forget_from: None,
         framing: None,
+        listing: Arc::default(),
         backend: None,
         caller: None,
     }

@@ -1,6 +1,7 @@
 //! The project page with the mouse: players, errors, settings.
 
 pub(crate) mod errors;
+pub(crate) mod listing;
 pub(crate) mod log;
 pub(crate) mod page;
 pub(crate) mod palette;

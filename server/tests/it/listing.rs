@@ -1,0 +1,247 @@
+//! The public page: which games it lists, what it shows of them, and who sets that.
+
+use reqwest::Method;
+use serde_json::{Value, json};
+
+use crate::caller::{Caller, archive};
+use crate::support::{Answer, TestApp, send};
+
+const LISTING: &str = "/api/projects/game/listing";
+const PAGE: &str = r#"<!doctype html><head><title>Plain</title>
+    <meta property="og:title" content="Two Rings">
+    <meta property="og:description" content="Hop &amp; gather &#x202e;sparks.">
+    <meta property="og:image" content="cover.png">
+    <meta name="author" content="Otter">
+    <meta name="keywords" content="Arcade, two players">"#;
+
+async fn home(app: &TestApp, query: &str) -> String {
+    let page = send(app.get("", &format!("/{query}"))).await;
+    assert_eq!(page.status, 200);
+    page.text().to_owned()
+}
+
+/// Returns the page of the game.
+async fn game_page(app: &TestApp) -> Answer {
+    send(app.get("", "/games/game")).await
+}
+
+/// Deploys a game with metadata to production.
+async fn with_game(app: &TestApp) -> Caller<'_> {
+    let owner = Caller::with_project(app).await;
+    let files = archive(&[
+        ("index.html", PAGE.as_bytes()),
+        ("cover.png", b"a picture"),
+        ("other cover.png", b"another"),
+        ("large.png", &vec![0; 3 * 1024 * 1024]),
+    ]);
+    assert_eq!(owner.deploy("prod", files).await.status, 201);
+    owner
+}
+
+async fn set(owner: &Caller<'_>, listing: Value) -> Value {
+    let answer = owner.put(LISTING, listing).await;
+    assert_eq!(answer.status, 200, "{answer:?}");
+    answer.json()
+}
+
+#[tokio::test]
+async fn a_game_is_on_the_public_page_once_its_people_list_it() {
+    let app = TestApp::start().await;
+    let owner = with_game(&app).await;
+    assert!(home(&app, "").await.contains("/games/demo"));
+    let unlisted = |html: String| !html.contains("game.platform.localhost");
+    assert!(unlisted(home(&app, "").await));
+    assert_eq!(game_page(&app).await.problem(), "not-found");
+    let before: Value = owner.get(LISTING).await.json();
+    assert_eq!(
+        (&before["listed"], &before["listed_at"]),
+        (&json!(false), &Value::Null)
+    );
+
+    let listing = set(&owner, json!({ "listed": true })).await;
+    let cover = format!("{}/cover.png", app.origin("game"));
+    assert_eq!(
+        listing["shown"],
+        json!({
+            "title": "Two Rings",
+            "description": "Hop & gather sparks.",
+            "author": "Otter",
+            "tags": ["arcade", "two-players"],
+            "cover": cover,
+        })
+    );
+    for html in [
+        home(&app, "").await,
+        game_page(&app).await.text().to_owned(),
+    ] {
+        for part in [
+            "<bdi>Two Rings</bdi>",
+            "<bdi>Hop &#38; gather sparks.</bdi>",
+            &format!("src=\"{cover}\""),
+            &format!("href=\"{}/\"", app.origin("game")),
+        ] {
+            assert!(html.contains(part), "{part}: {html}");
+        }
+    }
+    let page = game_page(&app).await;
+    let policy = page.header("content-security-policy").unwrap().to_owned();
+    assert!(policy.contains("default-src 'none'"), "{policy}");
+    let html = page.text();
+    for part in ["By <bdi>Otter</bdi>", "/?tag=two-players"] {
+        assert!(html.contains(part), "{part}: {html}");
+    }
+
+    // What is taken down, deleted or taken off the list is not there.
+    for (change, is_listed) in [("disable", false), ("enable", true)] {
+        let path = format!("/api/projects/game/{change}");
+        assert_eq!(owner.post(&path, json!({})).await.status, 200);
+        assert_eq!(unlisted(home(&app, "").await), !is_listed);
+    }
+    set(&owner, json!({ "listed": false })).await;
+    assert!(unlisted(home(&app, "").await));
+    assert_eq!(game_page(&app).await.problem(), "not-found");
+    // The ranking has every game that is played.
+    let ranking: Value = send(app.get("", "/api/ranking")).await.json();
+    assert!(ranking.to_string().contains("\"game\""), "{ranking}");
+}
+
+#[tokio::test]
+async fn what_is_set_is_shown_in_place_of_the_pages_metadata() {
+    let app = TestApp::start().await;
+    let owner = with_game(&app).await;
+    let own = json!({
+        "title": "<b>Rings</b> & \u{5d0}",
+        "description": "Mine.",
+        "author": "Us",
+        "tags": ["Puzzle", "puzzle", "Co op"],
+        "cover": "/other cover.png",
+    });
+    let listing = set(&owner, json!({ "listed": true, "own": own })).await;
+    assert_eq!(listing["own"]["tags"], json!(["puzzle", "co-op"]));
+    let cover = format!("{}/other%20cover.png", app.origin("game"));
+    assert_eq!(listing["shown"]["cover"], json!(cover));
+    let page = game_page(&app).await;
+    let html = page.text();
+    for part in [
+        "<h1><bdi>&#60;b&#62;Rings&#60;/b&#62; &#38; \u{5d0}</bdi></h1>",
+        "<bdi>Mine.</bdi>",
+        "/?tag=co-op",
+        &cover,
+    ] {
+        assert!(html.contains(part), "{part}: {html}");
+    }
+    assert!(!html.contains("Hop"), "{html}");
+    // A cover that is too large for a list, or that a deployment no longer has, is replaced.
+    let large = json!({ "listed": true, "own": { "cover": "/large.png", "tags": [] } });
+    let listing = set(&owner, large).await;
+    assert_eq!(listing["shown"]["tags"], json!([]));
+    let pages = format!("{}/cover.png", app.origin("game"));
+    assert_eq!(listing["shown"]["cover"], json!(pages));
+    let files = archive(&[("index.html", b"<head><title>Bare</title>")]);
+    assert_eq!(owner.deploy("prod", files).await.status, 201);
+    let listing: Value = owner.get(LISTING).await.json();
+    assert_eq!(listing["shown"]["title"], "Bare");
+    assert_eq!(listing["shown"]["cover"], Value::Null);
+    assert_eq!(listing["own"]["cover"], "/large.png");
+}
+
+#[tokio::test]
+async fn a_listing_has_only_bounded_visible_text_and_the_games_own_cover() {
+    let app = TestApp::start().await;
+    let owner = with_game(&app).await;
+    for own in [
+        json!({ "title": "" }),
+        json!({ "title": "x".repeat(61) }),
+        json!({ "title": "a\u{202e}b" }),
+        json!({ "description": "two\nlines" }),
+        json!({ "description": "x".repeat(301) }),
+        json!({ "author": "\u{200b}" }),
+        json!({ "tags": ["<b>"] }),
+        json!({ "tags": ["a", "b", "c", "d", "e", "f", "g"] }),
+        json!({ "cover": "/none.png" }),
+        json!({ "cover": "/index.html" }),
+        json!({ "cover": "https://elsewhere.example/cover.png" }),
+        json!({ "cover": "//elsewhere.example/cover.png" }),
+        json!({ "more": "x" }),
+    ] {
+        let answer = owner
+            .put(LISTING, json!({ "listed": true, "own": own }))
+            .await;
+        assert_eq!(answer.problem(), "invalid-request", "{own}");
+    }
+    let answer = owner.put(LISTING, json!({})).await;
+    assert_eq!(answer.problem(), "invalid-request");
+    let listing: Value = owner.get(LISTING).await.json();
+    assert_eq!(listing["listed"], false);
+}
+
+#[tokio::test]
+async fn visitors_search_games_and_choose_tags() {
+    let app = TestApp::start().await;
+    let owner = with_game(&app).await;
+    set(&owner, json!({ "listed": true })).await;
+    let shows = async |query: &str| {
+        let html = home(&app, query).await;
+        ["/games/demo\"", "/games/game\""].map(|game| html.contains(game))
+    };
+    for (query, expected) in [
+        ("", [true, true]),
+        ("?q=RINGS", [false, true]),
+        ("?q=sparks+otter", [false, true]),
+        ("?q=firefly", [true, false]),
+        ("?tag=arcade", [true, true]),
+        ("?tag=two-players", [false, true]),
+        ("?tag=Two+Players&q=hop", [false, true]),
+        ("?tag=none", [false, false]),
+        ("?q=none", [false, false]),
+        ("?page=99", [true, true]),
+        ("?page=-1&page=x&tag=%00", [true, true]),
+    ] {
+        assert_eq!(shows(query).await, expected, "{query}");
+    }
+    let html = home(&app, "?q=%3Cscript%3E%22").await;
+    assert!(html.contains("value=\"&#60;script&#62;&#34;\""), "{html}");
+    assert!(html.contains("No game was found."), "{html}");
+    let wrong = send(app.request(Method::POST, "", "/games/game")).await;
+    assert_eq!(wrong.problem(), "method-not-allowed");
+}
+
+/// Opens an address as a browser does.
+async fn opened(app: &TestApp, label: &str, path: &str) -> String {
+    let page = "text/html,application/xhtml+xml,*/*;q=0.8";
+    let answer = send(app.get(label, path).header("accept", page)).await;
+    assert_eq!(answer.status, 404);
+    answer.text().to_owned()
+}
+
+#[tokio::test]
+async fn a_mistyped_address_leads_to_the_nearest_listed_game_and_a_missing_one_to_its_game() {
+    let app = TestApp::start().await;
+    let owner = with_game(&app).await;
+    let offers = |html: &str| html.contains("Did you mean");
+    for label in ["gaem", "ga", "dev-gam", "nothing"] {
+        assert!(!offers(&opened(&app, label, "/").await), "{label}");
+    }
+    set(&owner, json!({ "listed": true })).await;
+    let game = format!(
+        "<a href=\"{}/\"><bdi>Two Rings</bdi></a>?",
+        app.origin("game")
+    );
+    for label in ["gaem", "Gam", "games"] {
+        let html = opened(&app, label, "/some/path").await;
+        assert!(html.contains(&game), "{label}: {html}");
+    }
+    assert!(!offers(&opened(&app, "nothing", "/").await));
+    let html = opened(&app, "", "/games/gme").await;
+    let page = app.origin("").replace("://.", "://");
+    let page = format!("href=\"{page}/games/game\"");
+    assert!(html.contains(&page), "{html}");
+    let html = opened(&app, "game", "/level/2").await;
+    let back = format!(
+        "href=\"{}/\">Back to <bdi>Two Rings</bdi></a>",
+        app.origin("game")
+    );
+    assert!(html.contains(&back) && !offers(&html), "{html}");
+    // Programs get a problem, as before.
+    assert_eq!(send(app.get("gaem", "/")).await.problem(), "unknown-host");
+}
