@@ -27,6 +27,7 @@ use crate::logs::{GroupErrors, SweepLogs};
 use crate::platform::jobs::{Job, JobError, Schedule, spawn};
 use crate::platform::nodes::{Nodes, ReportNode};
 use crate::players::counting::persistence::CountPlayers;
+use crate::projects::alerts::SendAlerts;
 use crate::projects::deploy::SweepDeployments;
 
 /// The interval of reading the games again, because of changes by other nodes, and of sweeping
@@ -60,6 +61,7 @@ pub(super) fn start(state: &AppState) -> JoinSet<()> {
     tasks.start(SweepDeployments(Arc::clone(&state.projects)));
     tasks.start(SweepLogs::new(Arc::clone(&state.logs)));
     tasks.start(GroupErrors(Arc::clone(&state.logs)));
+    tasks.start(SendAlerts(Arc::clone(&state.projects)));
     tasks.start(CountPlayers::new(Arc::clone(&state.players)));
     tasks.start(SweepMemory(state.clone()));
     if state.games.presence.is_shared() || state.games.files.is_shared() {

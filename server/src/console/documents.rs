@@ -42,7 +42,7 @@ macro_rules! source {
 
 /// All documents, in the order in which a reader needs them. `docs/dependencies.md` is for those
 /// who change the platform itself.
-const SOURCES: [Source; 18] = [
+const SOURCES: [Source; 19] = [
     source!(Makers, "cli"),
     source!(Makers, "dev-server"),
     source!(Makers, "runtime"),
@@ -52,6 +52,7 @@ const SOURCES: [Source; 18] = [
     source!(Makers, "project-page"),
     source!(Makers, "public-page"),
     source!(Makers, "errors"),
+    source!(Makers, "alerts"),
     source!(Makers, "people"),
     source!(Makers, "backends"),
     source!(Makers, "rust-games"),

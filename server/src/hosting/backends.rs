@@ -7,6 +7,7 @@
 //! | `response_body` | responses that stall |
 //! | `open_connections` | closing of open connections when a game is taken down |
 //! | `connection_test` | the test request when a backend is set |
+//! | `event` | requests to webhooks |
 //! | `assertion` | the signed statement in forwarded requests |
 //! | `forward` | forwarding of requests and responses, including WebSockets |
 //! | `early_response` | responses that arrive before the whole request was sent |
@@ -50,6 +51,7 @@ mod address_policy;
 mod assertion;
 mod connection_test;
 mod early_response;
+mod event;
 mod forward;
 mod headers;
 mod open_connections;
@@ -61,6 +63,7 @@ pub use self::address_policy::AddressPolicy;
 pub use self::assertion::Assertions;
 use self::assertion::LastAssertion;
 pub use self::connection_test::Trial;
+pub use self::event::{Event, Sent};
 use self::forward::{BackendClient, Handshake};
 use self::open_connections::{Door, Doors};
 pub use self::own_sockets::OwnSockets;

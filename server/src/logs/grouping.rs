@@ -120,11 +120,14 @@ async fn group_batch(state: &LogsState, waiting: Ungrouped) -> Result<usize, Sto
             }
         }
     }
+    let webhook = store.find_webhook(&slug).await?;
+    let wants_alerts = webhook.is_some_and(|webhook| webhook.off_at.is_none());
     let errors = GroupedErrors {
         slug: slug.clone(),
         environment,
         after,
         upto,
+        alert_at: wants_alerts.then(|| state.platform.clock.now()),
         groups: groups.into_values().collect(),
     };
     let added = store.add_to_error_groups(errors).await?;

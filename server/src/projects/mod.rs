@@ -4,11 +4,13 @@
 //! |---|---|
 //! | [`handlers`] | the endpoints, one per file, and their responses |
 //! | [`deploy`](mod@deploy) | deploying a set of files to an environment |
+//! | [`alerts`] | sending alerts about errors to webhooks |
 //! | [`archive`] | reading a deploy's archive, in which nothing is trusted |
 //! | [`staging`] | the files of a deployment before they are stored: names and limits |
 //! | [`removal`] | removal of deleted projects |
 //! | [`settings_limits`] | rate limits on changes of a project's settings |
 
+pub mod alerts;
 pub mod archive;
 pub mod deploy;
 pub mod handlers;
@@ -26,7 +28,7 @@ use utoipa_axum::routes;
 use self::handlers::{
     backend, create_project, deploy_tokens, deployed_file, deployment, environment, frames,
     invitations, isolation, list_projects, listing, people, previews, project, rollback, takedown,
-    test_token,
+    test_token, webhook,
 };
 pub use self::state::ProjectsState;
 use crate::auth::AuthState;
@@ -47,6 +49,8 @@ where
         .routes(routes!(test_token::handle))
         .routes(routes!(deploy_tokens::list, deploy_tokens::create))
         .routes(routes!(deploy_tokens::revoke))
+        .routes(routes!(webhook::read, webhook::set, webhook::remove))
+        .routes(routes!(webhook::test))
         .routes(routes!(people::list))
         .routes(routes!(people::change_role, people::remove))
         .routes(routes!(people::hand_on))

@@ -202,6 +202,7 @@ fn of_projects(deployment: &str) -> Vec<Call> {
     calls.extend(of_people());
     calls.extend(of_previews());
     calls.extend(of_listings());
+    calls.extend(of_webhook());
     calls.extend(of_environments(deployment));
     calls.extend([
         // An owner cannot undo what an administrator took down. The last caller in each row leaves
@@ -212,6 +213,19 @@ fn of_projects(deployment: &str) -> Vec<Call> {
         (post, project!("/restore"), none(), ADMIN),
     ]);
     calls
+}
+
+/// Returns every call about the webhook of a project.
+fn of_webhook() -> Vec<Call> {
+    let webhook = project!("/webhook");
+    let none = || Body::Nothing;
+    let wanted = json(json!({ "url": "http://127.0.0.1:4990/{caller}" }));
+    vec![
+        (Method::PUT, webhook, wanted, WRITE),
+        (Method::GET, webhook, none(), READ),
+        (Method::POST, project!("/webhook/test"), none(), WRITE),
+        (Method::DELETE, webhook, none(), WRITE),
+    ]
 }
 
 /// Returns every call about the people of a project.
@@ -526,6 +540,7 @@ async fn look_at_events(app: &TestApp, [target, owner]: [&Caller<'_>; 2], admin:
         AuditKind::BackendChanged,
         AuditKind::Deployed,
         AuditKind::Deployed,
+        AuditKind::WebhookSet,
         AuditKind::SettingChanged,
         AuditKind::PreviewDeployed,
         AuditKind::TestTokenGiven,

@@ -362,6 +362,7 @@ async fn a_page_of_a_full_list_is_there_within_20_ms() {
             after,
             upto: LogId(after.0 + 1),
             groups: groups.collect(),
+            alert_at: None,
         };
         after = errors.upto;
         assert!(store.add_to_error_groups(errors).await.unwrap());

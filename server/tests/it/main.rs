@@ -66,3 +66,4 @@ mod stop;
 mod support;
 mod takedown;
 mod token;
+mod webhooks;

@@ -367,6 +367,7 @@ async fn every_sweep_is_done_by_one_node() {
     let expected = [
         "group-errors",
         "rank-games",
+        "send-alerts",
         "sweep-counts",
         "sweep-deployments",
         "sweep-logs",

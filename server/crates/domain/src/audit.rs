@@ -153,6 +153,14 @@ pub enum AuditKind {
     DeployTokenCreated,
     /// A deploy token of a project (`subject`) was revoked; `detail` is its name.
     DeployTokenRevoked,
+    /// A project (`subject`) got a webhook, or it was changed; `detail` is its address without the
+    /// path, and whether it has a new secret.
+    WebhookSet,
+    /// The webhook of a project (`subject`) was removed; `detail` is its address without the path.
+    WebhookRemoved,
+    /// The webhook of a project (`subject`) was turned off, because its receiver said that it is
+    /// gone; `detail` is its address without the path.
+    WebhookTurnedOff,
     /// An invitation to a project (`subject`) was created; `detail` is the role that it gives.
     InvitationCreated,
     /// An invitation to a project (`subject`) was withdrawn; `detail` is the role that it gave.
@@ -185,7 +193,7 @@ pub enum AuditKind {
 
 impl AuditKind {
     /// Every kind.
-    pub const ALL: [Self; 44] = [
+    pub const ALL: [Self; 47] = [
         Self::Linked,
         Self::Merged,
         Self::SignedIn,
@@ -217,6 +225,9 @@ impl AuditKind {
         Self::ProjectAdministered,
         Self::DeployTokenCreated,
         Self::DeployTokenRevoked,
+        Self::WebhookSet,
+        Self::WebhookRemoved,
+        Self::WebhookTurnedOff,
         Self::InvitationCreated,
         Self::InvitationWithdrawn,
         Self::MemberJoined,
@@ -277,6 +288,9 @@ impl AuditKind {
             Self::ProjectAdministered => "project-administered",
             Self::DeployTokenCreated => "deploy-token-created",
             Self::DeployTokenRevoked => "deploy-token-revoked",
+            Self::WebhookSet => "webhook-set",
+            Self::WebhookRemoved => "webhook-removed",
+            Self::WebhookTurnedOff => "webhook-turned-off",
             Self::InvitationCreated => "invitation-created",
             Self::InvitationWithdrawn => "invitation-withdrawn",
             Self::MemberJoined => "member-joined",

@@ -9,6 +9,7 @@ use uuid::Uuid;
 
 use crate::clock::Millis;
 use crate::counting::{DAY, Distinct, HOUR};
+use crate::error_alert::AlertReason;
 use crate::log::LogId;
 use crate::stack::Engine;
 
@@ -157,6 +158,8 @@ pub struct GroupDetail {
     pub resolved_upto: Option<Millis>,
     /// When it came back after it had been resolved, until somebody decides again.
     pub regressed_at: Option<Millis>,
+    /// When an alert last told that it grows.
+    pub grew_at: Option<Millis>,
 }
 
 /// A group of errors of one environment.
@@ -418,6 +421,8 @@ pub struct GroupedErrors {
     pub upto: LogId,
     /// The errors by group.
     pub groups: Vec<Occurrences>,
+    /// Now, if the project wants alerts.
+    pub alert_at: Option<Millis>,
 }
 
 /// Groups that are to be written, and how many errors each had in an hour.
@@ -427,6 +432,8 @@ pub struct Regrouped {
     pub groups: Vec<ErrorGroup>,
     /// Group, hour and number.
     pub hours: Vec<(ErrorGroupId, Millis, u64)>,
+    /// The groups that are new or came back; never the one for all others.
+    pub changed: BTreeMap<ErrorGroupId, AlertReason>,
 }
 
 /// Adds errors to the groups that exist, and makes those that are missing, as long as there is room.
@@ -447,8 +454,19 @@ pub fn regroup(
             .iter()
             .map(|(hour, count)| (new.id, *hour, *count));
         regrouped.hours.extend(hours);
+        let state = group.as_ref().map(|group| group.state);
         let mut group = group.unwrap_or_else(|| begun(&new));
         group.add(new);
+        let reason = match state {
+            None => Some(AlertReason::New),
+            Some(state) if state != group.state => Some(AlertReason::Regressed),
+            Some(_) => None,
+        };
+        if let Some(reason) = reason
+            && group.id != ErrorGroupId::OTHERS
+        {
+            regrouped.changed.insert(group.id, reason);
+        }
         regrouped.groups.push(group);
     };
     for mut new in new {

@@ -23,6 +23,7 @@
 //! | [`log`], [`page`] | frontend log records; the page that sends them |
 //! | [`stack`], [`fingerprint`], [`error_group`] | errors: how engines describe them, which have one
 //! cause, and those with one cause as a group |
+//! | [`error_alert`], [`webhook`] | what is told of groups, and to whom: alerts, signed requests |
 //! | [`audit`], [`administration`] | the log of security events; what administrators see |
 
 pub mod administration;
@@ -35,6 +36,7 @@ pub mod date;
 pub mod deploy_token;
 pub mod device;
 pub mod entropy;
+pub mod error_alert;
 pub mod error_group;
 pub mod errors;
 pub mod fingerprint;
@@ -57,3 +59,4 @@ pub mod sign_in;
 pub mod stack;
 pub mod takedown;
 pub mod username;
+pub mod webhook;

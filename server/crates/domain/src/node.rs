@@ -73,6 +73,9 @@ impl Topic {
             | AuditKind::TestTokenGiven
             | AuditKind::DeployTokenCreated
             | AuditKind::DeployTokenRevoked
+            | AuditKind::WebhookSet
+            | AuditKind::WebhookRemoved
+            | AuditKind::WebhookTurnedOff
             | AuditKind::InvitationCreated
             | AuditKind::InvitationWithdrawn
             | AuditKind::MemberJoined

@@ -13,6 +13,7 @@
 //! | [`devices`], [`deploy_tokens`], [`keys`] | the command line's sign-in; pipelines' secrets; signing keys |
 //! | [`projects`], [`deployments`], [`previews`], [`environments`], [`listings`], [`test_players`] | games, their files, previews, settings and test players |
 //! | [`people`] | who may do what with a project, and invitations |
+//! | [`webhooks`] | where alerts are sent |
 //! | [`stored_files`] | files that several nodes share, and their removal |
 //! | [`room`], [`takedown`] | the storage of deployments; games that are taken down |
 //! | [`counting`], [`logs`], [`log_quota`] | players over time; frontend log records |
@@ -55,6 +56,7 @@ pub mod stored_files;
 pub mod suspensions;
 pub mod takedown;
 pub mod test_players;
+pub mod webhooks;
 
 use self::fixtures::{
     NOW, assert_conflict, by, deployment, entropy, guest, key, lives, project, sign_in, state,
@@ -203,6 +205,10 @@ macro_rules! suite {
                 old_groups_and_counts_are_swept
                 the_groups_of_a_removed_project_go_with_it
                 of_two_who_group_the_same_errors_one_is_counted
+                new_regressed_and_growing_groups_leave_alerts
+                an_environment_has_only_so_many_alerts_an_hour
+                alerts_wait_until_they_are_due
+                the_alerts_of_a_removed_project_go_with_it
             }
             merges {
                 any_history_of_one_place_agrees_with_the_rules
@@ -308,6 +314,11 @@ macro_rules! suite {
                 of_many_who_ask_for_a_test_player_at_once_all_get_the_same
                 test_players_want_a_project_and_a_deployment
                 a_test_token_that_is_given_again_is_told_once_an_hour
+            }
+            webhooks {
+                a_webhook_comes_back_as_it_was_set
+                the_last_outcome_of_a_webhook_is_kept_and_a_gone_one_is_off
+                a_webhook_ends_with_its_projects_owner
             }
         }
     };

@@ -1,5 +1,6 @@
 //! The requirements on frontend log records.
 
+mod alerts;
 mod errors;
 mod groups;
 mod search;
@@ -17,6 +18,10 @@ use uuid::Uuid;
 
 use super::{Handles, NOW, Place};
 
+pub use self::alerts::{
+    alerts_wait_until_they_are_due, an_environment_has_only_so_many_alerts_an_hour,
+    new_regressed_and_growing_groups_leave_alerts, the_alerts_of_a_removed_project_go_with_it,
+};
 pub use self::errors::{
     errors_are_counted_by_deployment_and_hour,
     numbers_of_errors_outlive_their_records_and_end_some_day,

@@ -18,7 +18,7 @@ use super::players;
 use super::rows::{count, get};
 use super::store::PostgresStore;
 use super::transaction::Transaction;
-use super::{deploy_tokens, people};
+use super::{deploy_tokens, people, webhooks};
 
 #[async_trait]
 impl AdminStore for PostgresStore {
@@ -259,8 +259,10 @@ async fn transfer_project(
             &[&slug, &to, &now],
         )
         .await?;
-    people::new_owner(transaction, get(&row, 1)?, to).await?;
+    let project = get(&row, 1)?;
+    people::new_owner(transaction, project, to).await?;
     deploy_tokens::revoke_all(transaction, slug, now).await?;
+    webhooks::remove_of(transaction, project).await?;
     let mut event = Entry::of(AuditKind::ProjectTransferred, now)
         .player(to)
         .subject(slug)

@@ -13,6 +13,7 @@ use platform_store::stored_groups::{GROUP_COLUMNS, StoredGroup, write_group_deta
 use platform_store::{ErrorGroupStore, StoreError};
 use tokio_postgres::Row;
 
+use super::alerts;
 use super::error::Error;
 use super::rows::{count, get, number};
 use super::store::PostgresStore;
@@ -151,7 +152,10 @@ async fn add(transaction: &Transaction, errors: &GroupedErrors) -> Result<bool, 
         Ok(usize::try_from(get::<i64>(&sizes, index)?).unwrap_or(usize::MAX))
     };
     let sizes = (size(0)?, size(1)?);
-    let regrouped = error_group::regroup(known, sizes, errors.groups.clone());
+    let mut regrouped = error_group::regroup(known, sizes, errors.groups.clone());
+    if let Some(now) = errors.alert_at {
+        alerts::add(transaction, environment, &mut regrouped, now).await?;
+    }
     write(transaction, environment, &regrouped.groups).await?;
     write_hours(transaction, environment, &regrouped).await?;
     Ok(true)

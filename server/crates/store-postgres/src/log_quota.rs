@@ -78,6 +78,7 @@ async fn sweep_one(transaction: &Transaction, slug: &str, limit: usize) -> Resul
         return Ok(removed);
     }
     for sql in [
+        "DELETE FROM log_error_alerts WHERE environment = ANY($1)",
         "DELETE FROM log_error_counts WHERE environment = ANY($1)",
         "DELETE FROM log_error_hours WHERE environment = ANY($1)",
         "DELETE FROM log_error_groups WHERE environment = ANY($1)",

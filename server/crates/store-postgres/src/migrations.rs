@@ -65,6 +65,10 @@ pub(super) const MAIN: Schema = Schema {
             "V9__listings",
             include_str!("../migrations/0009_listings.sql"),
         ),
+        (
+            "V10__webhooks",
+            include_str!("../migrations/0010_webhooks.sql"),
+        ),
     ],
 };
 
@@ -83,6 +87,10 @@ pub(super) const LOGS: Schema = Schema {
         (
             "V2__error_groups",
             include_str!("../migrations/logs/0002_error_groups.sql"),
+        ),
+        (
+            "V3__error_alerts",
+            include_str!("../migrations/logs/0003_error_alerts.sql"),
         ),
     ],
 };

@@ -22,7 +22,7 @@ use super::error::Error;
 use super::rows::{count, get};
 use super::store::PostgresStore;
 use super::transaction::Transaction;
-use super::{deploy_tokens, players, projects};
+use super::{deploy_tokens, players, projects, webhooks};
 
 #[async_trait]
 impl PeopleStore for PostgresStore {
@@ -528,6 +528,7 @@ async fn hand_on(
         )
         .await?;
     deploy_tokens::revoke_all(transaction, slug, now).await?;
+    webhooks::remove_of(transaction, project).await?;
     let event = Entry::of(AuditKind::ProjectHandedOn, now)
         .player(from)
         .other(to)

@@ -18,7 +18,7 @@ use super::player_rows;
 use super::projects::project_id;
 use super::rows::{count, uuid};
 use super::store::SqliteStore;
-use super::{deploy_tokens, people};
+use super::{deploy_tokens, people, webhooks};
 
 #[async_trait]
 impl AdminStore for SqliteStore {
@@ -259,6 +259,7 @@ fn transfer_project(
     let project = project_id(connection, slug)?;
     people::new_owner(connection, project, to)?;
     deploy_tokens::revoke_all(connection, slug, now)?;
+    webhooks::remove_of(connection, project)?;
     let mut event = Entry::of(AuditKind::ProjectTransferred, now)
         .player(to)
         .subject(slug)

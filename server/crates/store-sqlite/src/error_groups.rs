@@ -13,6 +13,7 @@ use platform_store::stored_groups::{GROUP_COLUMNS, StoredGroup, write_group_deta
 use platform_store::{ErrorGroupStore, StoreError};
 use rusqlite::{Connection, OptionalExtension as _, Row, params};
 
+use super::alerts;
 use super::error::Error;
 use super::log_rows::find_environment;
 use super::rows::count;
@@ -157,7 +158,10 @@ fn add(connection: &Connection, errors: GroupedErrors) -> Result<bool, Error> {
             };
             Ok((size(0)?, size(1)?))
         })?;
-    let regrouped = error_group::regroup(known, sizes, errors.groups);
+    let mut regrouped = error_group::regroup(known, sizes, errors.groups);
+    if let Some(now) = errors.alert_at {
+        alerts::add(connection, environment, &mut regrouped, now)?;
+    }
     for group in &regrouped.groups {
         write(connection, environment, group)?;
     }

@@ -8,6 +8,7 @@ use platform_protocol::log::LogLevel;
 use platform_store::StoreError;
 use rusqlite::{Connection, params};
 
+use super::alerts;
 use super::error::Error;
 
 /// How many times as much is removed from a project that is over twice its quota.
@@ -61,6 +62,7 @@ pub(super) fn sweep_project(
     if removed > 0 {
         return Ok(removed);
     }
+    alerts::remove_of(connection, slug)?;
     for sql in [
         "DELETE FROM log_error_counts WHERE environment IN
              (SELECT id FROM log_environments WHERE project = ?1)",

@@ -114,6 +114,10 @@ pub(super) const MAIN: Schema = Schema(&[
         "V27__listings",
         include_str!("../migrations/0027_listings.sql"),
     ),
+    (
+        "V28__webhooks",
+        include_str!("../migrations/0028_webhooks.sql"),
+    ),
 ]);
 
 /// Frontend log records.
@@ -137,6 +141,10 @@ pub(super) const LOGS: Schema = Schema(&[
     (
         "V5__error_groups",
         include_str!("../migrations/logs/0005_error_groups.sql"),
+    ),
+    (
+        "V6__error_alerts",
+        include_str!("../migrations/logs/0006_error_alerts.sql"),
     ),
 ]);
 

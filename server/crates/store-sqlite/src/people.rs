@@ -21,7 +21,7 @@ use super::error::Error;
 use super::projects::{project, project_id};
 use super::rows::{count, uuid};
 use super::store::SqliteStore;
-use super::{deploy_tokens, player_rows};
+use super::{deploy_tokens, player_rows, webhooks};
 
 #[async_trait]
 impl PeopleStore for SqliteStore {
@@ -550,6 +550,7 @@ fn hand_on(
             now
         ])?;
     deploy_tokens::revoke_all(connection, slug, now)?;
+    webhooks::remove_of(connection, project)?;
     let event = Entry::of(AuditKind::ProjectHandedOn, now)
         .player(from)
         .other(to)

@@ -5,6 +5,7 @@
 //! one event.
 
 mod administration;
+mod alerts;
 mod audit;
 mod counting;
 mod deploy_tokens;
@@ -25,6 +26,7 @@ mod projects;
 mod room;
 mod sessions;
 mod sign_ins;
+pub mod stored_alerts;
 mod stored_files;
 pub mod stored_forms;
 pub mod stored_groups;
@@ -32,10 +34,12 @@ mod suspensions;
 pub mod tables;
 mod takedown;
 pub mod transfer;
+mod webhooks;
 
 use async_trait::async_trait;
 
 pub use self::administration::AdminStore;
+pub use self::alerts::AlertStore;
 pub use self::audit::AuditStore;
 pub use self::counting::CountingStore;
 pub use self::deploy_tokens::DeployTokenStore;
@@ -59,6 +63,7 @@ pub use self::sign_ins::SignInStore;
 pub use self::stored_files::{CLAIM_HOLDS, StoredFileStore, UNUSED_FILES_STAY};
 pub use self::suspensions::SuspensionStore;
 pub use self::takedown::{Removed, TakedownStore};
+pub use self::webhooks::WebhookStore;
 
 /// Writes of frontend log records that may wait in the store at the same time. One more gets
 /// [`StoreError::Busy`].
@@ -196,6 +201,7 @@ pub enum SchemaPolicy {
 #[async_trait]
 pub trait Store:
     AdminStore
+    + AlertStore
     + AuditStore
     + CountingStore
     + DeployTokenStore
@@ -219,6 +225,7 @@ pub trait Store:
     + StoredFileStore
     + SuspensionStore
     + TakedownStore
+    + WebhookStore
     + std::fmt::Debug
 {
     /// Writes what is queued and stops the writer. Later writes return [`StoreError::Unavailable`];

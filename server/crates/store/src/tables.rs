@@ -272,6 +272,20 @@ pub const PARTS: &[Part] = &[
         ],
     ),
     Part::main(
+        "webhooks",
+        &["project"],
+        &[
+            ("project", Integer),
+            ("url", Text),
+            ("secret", Text),
+            ("created_at", Integer),
+            ("off_at", Integer),
+            ("last_at", Integer),
+            ("last_status", Small),
+            ("last_error", Text),
+        ],
+    ),
+    Part::main(
         "members",
         &["project", "player"],
         &[
@@ -436,6 +450,9 @@ pub const PARTS: &[Part] = &[
             ("environment", Text),
             ("grouped_id", Integer),
             ("ungrouped", Boolean),
+            ("alert_hour", Integer),
+            ("alerts", Integer),
+            ("alerts_left_out", Integer),
         ],
     )
     .numbered("id"),
@@ -499,6 +516,21 @@ pub const PARTS: &[Part] = &[
             ("count", Integer),
         ],
     ),
+    Part::logs(
+        "log_error_alerts",
+        &["id"],
+        &[
+            ("id", Integer),
+            ("environment", Integer),
+            ("fingerprint", Bytes),
+            ("reason", Text),
+            ("made_at", Integer),
+            ("tries", Small),
+            ("next_at", Integer),
+            ("detail", Text),
+        ],
+    )
+    .numbered("id"),
 ];
 
 /// The table of the files of deployments.

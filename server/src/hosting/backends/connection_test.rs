@@ -76,7 +76,7 @@ fn unreached(milliseconds: u64, why: &str) -> Trial {
 }
 
 /// Returns the reason of a failure. The outer causes only say that the request failed.
-fn reason(error: &(dyn Error + 'static)) -> String {
+pub(super) fn reason(error: &(dyn Error + 'static)) -> String {
     innermost(error)
         .to_string()
         .trim_end_matches('.')

@@ -18,3 +18,4 @@ pub mod rollback;
 pub mod takedown;
 pub mod test_token;
 pub mod views;
+pub mod webhook;

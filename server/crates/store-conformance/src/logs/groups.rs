@@ -20,14 +20,14 @@ use uuid::Uuid;
 use super::{entry, request};
 use crate::{Handles, NOW, Place};
 
-fn id(number: u16) -> ErrorGroupId {
+pub(super) fn id(number: u16) -> ErrorGroupId {
     let mut id = [3; 16];
     id[..2].copy_from_slice(&number.to_be_bytes());
     ErrorGroupId(id)
 }
 
 /// One error of the group `number`.
-fn one(number: u16, at: Millis, player: Option<u128>) -> Occurrences {
+pub(super) fn one(number: u16, at: Millis, player: Option<u128>) -> Occurrences {
     let first = Occurrence {
         record: LogId::first_of(at),
         count: 2,
@@ -44,13 +44,14 @@ fn one(number: u16, at: Millis, player: Option<u128>) -> Occurrences {
     Occurrences::new(id(number), first)
 }
 
-fn batch(after: i64, upto: i64, groups: Vec<Occurrences>) -> GroupedErrors {
+pub(super) fn batch(after: i64, upto: i64, groups: Vec<Occurrences>) -> GroupedErrors {
     GroupedErrors {
         slug: "demo".into(),
         environment: Environment::Prod,
         after: LogId(after),
         upto: LogId(upto),
         groups,
+        alert_at: None,
     }
 }
 
@@ -75,12 +76,12 @@ fn ids(page: &ErrorGroupPage) -> Vec<ErrorGroupId> {
 }
 
 /// Adds a record with an error, so that the environment is known.
-async fn log_error(store: &Arc<dyn Store>, slug: &str, at: Millis) {
+pub(super) async fn log_error(store: &Arc<dyn Store>, slug: &str, at: Millis) {
     let new = request(slug, at, vec![entry("broken", LogLevel::Error)]);
     store.add_log_records(new).await.unwrap();
 }
 
-async fn add(store: &Arc<dyn Store>, batch: GroupedErrors) {
+pub(super) async fn add(store: &Arc<dyn Store>, batch: GroupedErrors) {
     assert!(store.add_to_error_groups(batch).await.unwrap());
 }
 
