@@ -168,7 +168,8 @@ It is removed after 14 days in which nobody deploys or opens it.
 Not deployed: names that begin with a dot (except .well-known), and
 platform.toml and node_modules at the top of the folder.")]
     Deploy {
-        /// The built game [default: `dist` of platform.toml]
+        /// The built game [default: `dist` of platform.toml, otherwise the folder
+        /// dist, or this folder if nothing builds the game]
         #[arg(value_name = "DIR")]
         directory: Option<PathBuf>,
         /// The environment
@@ -287,7 +288,8 @@ Examples:
     /// Show the warnings that a deploy would print
     #[command(after_help = "Examples:\n  platform check\n  platform check build/web --strict")]
     Check {
-        /// The built game [default: `dist` of platform.toml]
+        /// The built game [default: `dist` of platform.toml, otherwise the folder
+        /// dist, or this folder if nothing builds the game]
         #[arg(value_name = "DIR")]
         directory: Option<PathBuf>,
         /// Fail if there is a warning

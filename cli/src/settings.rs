@@ -14,6 +14,7 @@ use crate::failure::Failure;
 use crate::manifest::{self, Manifest};
 use crate::origin::{DEFAULT_ORIGIN, PlatformOrigin};
 use crate::secret::Secret;
+use crate::sources::is_built;
 
 /// The settings file of a game.
 pub(crate) const FILE_NAME: &str = "platform.toml";
@@ -35,7 +36,7 @@ pub(crate) struct Settings {
     /// The game's folder: that of `platform.toml`, else the current one.
     folder: PathBuf,
     /// The folder of the built game as `platform.toml` names it, relative to `folder`.
-    dist: PathBuf,
+    dist: Option<PathBuf>,
 }
 
 impl Settings {
@@ -92,7 +93,7 @@ impl Settings {
             as_administrator: options.as_administrator,
             project: project.map(|(_, slug)| slug.to_owned()),
             folder,
-            dist: manifest.dist.unwrap_or_else(|| DEFAULT_DIST.into()),
+            dist: manifest.dist,
         })
     }
 
@@ -114,7 +115,8 @@ impl Settings {
         self.project.as_deref()
     }
 
-    /// The folder of the built game: the named one, else that of `platform.toml`.
+    /// The folder of the built game: the named one, else that of `platform.toml`, else `dist`. A game
+    /// that no tool builds is the game's folder itself.
     ///
     /// # Errors
     /// The folder in `platform.toml` lies outside of the game's own, by its name or by a link: the
@@ -123,7 +125,13 @@ impl Settings {
         if let Some(named) = named {
             return Ok(named.to_owned());
         }
-        let dist = self.folder.join(&self.dist);
+        let configured = self.dist.as_deref();
+        let dist = self
+            .folder
+            .join(configured.unwrap_or(Path::new(DEFAULT_DIST)));
+        if configured.is_none() && !dist.exists() && is_built(&self.folder) {
+            return Ok(self.folder.clone());
+        }
         // If it does not exist, listing it will report that.
         let Ok(real) = dist.canonicalize() else {
             return Ok(dist);
@@ -132,7 +140,8 @@ impl Settings {
         if folder.is_ok_and(|folder| real.starts_with(folder)) {
             return Ok(real);
         }
-        let (dist, real) = (self.dist.display(), real.display());
+        let dist = configured.unwrap_or(Path::new(DEFAULT_DIST)).display();
+        let real = real.display();
         Err(Failure::usage(format!(
             "The folder {dist} of the settings is outside the game's folder, at {real}: if you \
              want this, name the folder on the command line."

@@ -32,6 +32,11 @@ pub(crate) fn warning(folder: &Path, index_html: &str) -> Option<String> {
     ))
 }
 
+/// Whether a folder is a game that browsers run as it is.
+pub(crate) fn is_built(folder: &Path) -> bool {
+    folder.join(INDEX).is_file() && sign(folder, "").is_none()
+}
+
 /// A script that the page loads and no browser can run.
 pub(crate) fn unbuilt_script(index_html: &str) -> Option<String> {
     module_scripts(index_html).into_iter().find(|src| {
@@ -58,6 +63,17 @@ fn sign(folder: &Path, index_html: &str) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_page_without_the_files_of_a_build_tool_is_a_built_game() {
+        let folder = tempfile::tempdir().unwrap();
+        let folder = folder.path();
+        assert!(!is_built(folder));
+        std::fs::write(folder.join(INDEX), "x").unwrap();
+        assert!(is_built(folder));
+        std::fs::write(folder.join("package.json"), "{}").unwrap();
+        assert!(!is_built(folder));
+    }
 
     #[test]
     fn sources_are_known_by_what_no_built_game_has() {
