@@ -64,6 +64,7 @@ pub mod hostile_provider;
 pub mod identity_provider;
 pub mod load;
 pub mod maker;
+pub mod newcomer;
 pub mod nodes;
 pub mod npm;
 pub mod owner;

@@ -3,73 +3,25 @@
 
 #![expect(clippy::unwrap_used, reason = "a test reports by failing")]
 
-use std::path::{Path, PathBuf};
-use std::process::{Command, Output, Stdio};
+use std::path::Path;
 use std::sync::Arc;
 
 use platform_tests::accessibility::Look;
 use platform_tests::browser::{Browser, Engine, Stage};
-use platform_tests::server::{self, Server};
+use platform_tests::newcomer::Newcomer;
 use platform_tests::settings;
-use tempfile::TempDir;
 
 /// Lets Node.js find names under `localhost`, as it finds the names of a public platform.
 const FINDS_LOCALHOST: &str = "--import=data:text/javascript,import%20dns%20from'node:dns';\
     const%20known=dns.lookup;\
     dns.lookup=(name,...rest)=>known(name.endsWith('.localhost')%3F'127.0.0.1':name,...rest)";
 
-/// A platform that hands out the command line of this build, and an empty home folder.
-struct Scene {
-    server: Server,
-    folder: TempDir,
-}
-
-impl Scene {
-    async fn new() -> Self {
-        let folder = TempDir::with_prefix("platform-tests-").unwrap();
-        let cli = folder.path().join("cli");
-        let packed = Command::new(server::built("platform-dist", "dist"))
-            .arg("command-line")
-            .arg(server::built("platform-cli", "platform"))
-            .arg(&cli)
-            .status();
-        assert!(packed.unwrap().success());
-        std::fs::create_dir(folder.path().join("home")).unwrap();
-        let variables = [("PLATFORM_CLI_FOLDER", cli.to_str().unwrap())];
-        let data = folder.path().join("data");
-        let server = Server::start_set(&data, "", &variables).await;
-        Self { server, folder }
-    }
-
-    fn home(&self) -> PathBuf {
-        self.folder.path().join("home")
-    }
-
-    /// A program in the home folder, with nothing of this machine's environment but its `PATH`.
-    fn command(&self, program: impl AsRef<Path>) -> Command {
-        let mut command = Command::new(program.as_ref());
-        command
-            .current_dir(self.home())
-            .env_clear()
-            .env("HOME", self.home())
-            .env("PATH", settings::variable("PATH").unwrap())
-            .stdin(Stdio::null());
-        command
-    }
-
-    /// Runs the line of the platform's page that installs the command line in a shell.
-    fn install(&self) -> Output {
-        let line = format!("curl -fsSL {}/cli/install.sh | sh", self.server.origin);
-        self.command("sh").args(["-c", &line]).output().unwrap()
-    }
-}
-
 fn text(bytes: &[u8]) -> &str {
     std::str::from_utf8(bytes).unwrap()
 }
 
 /// Runs the installed program: its version, and the exit status of a failure.
-fn assert_runs(scene: &Scene, program: &Path) {
+fn assert_runs(scene: &Newcomer, program: &Path) {
     let version = scene.command(program).arg("--version").output().unwrap();
     assert_eq!(
         text(&version.stdout),
@@ -88,7 +40,7 @@ fn assert_runs(scene: &Scene, program: &Path) {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn one_line_in_a_shell_installs_the_command_line() {
-    let scene = Scene::new().await;
+    let scene = Newcomer::arrive().await;
     let program = scene.home().join(".local/bin/platform");
     // Again, over the first one.
     for _ in 0..2 {
@@ -111,7 +63,7 @@ async fn one_line_in_a_shell_installs_the_command_line() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn what_was_damaged_on_its_way_is_not_installed() {
-    let scene = Scene::new().await;
+    let scene = Newcomer::arrive().await;
     let cli = scene.folder.path().join("cli");
     let files = std::fs::read_dir(&cli).unwrap();
     let archive = files
@@ -133,7 +85,7 @@ async fn what_was_damaged_on_its_way_is_not_installed() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn npm_installs_the_command_line() {
-    let scene = Scene::new().await;
+    let scene = Newcomer::arrive().await;
     let address = format!("{}/cli/platform.tgz", scene.server.origin);
     let prefix = scene.folder.path().join("prefix");
     let installed = scene
@@ -152,7 +104,7 @@ async fn npm_installs_the_command_line() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn the_page_has_no_barrier() {
-    let scene = Scene::new().await;
+    let scene = Newcomer::arrive().await;
     let stage = Stage::new(Arc::new(Browser::start(Engine::Chromium).await));
     stage.open(&format!("{}/cli", scene.server.origin)).await;
     stage.says("All sums").await;
