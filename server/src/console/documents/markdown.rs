@@ -118,7 +118,13 @@ fn first_sentence(events: &[Event<'_>]) -> String {
     let start = events.iter().position(is_start).unwrap_or(events.len());
     let mut text = String::new();
     for event in &events[start..] {
-        collect(event, &mut text);
+        match event {
+            // As in the document itself, which names others by their titles.
+            Event::Text(file) if file.ends_with(".md") => {
+                text.push_str(&super::title_of(file).unwrap_or_default());
+            }
+            event => collect(event, &mut text),
+        }
         if matches!(event, Event::End(TagEnd::Paragraph)) {
             break;
         }
