@@ -46,6 +46,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     let parts = parts.into_iter().collect::<Result<Vec<_>, _>>()?;
     pack(&out, "console.css", &parts.concat())?;
     pack_modules(&root.join("www/console"), &out)?;
+    pack_upload(&root.canonicalize()?, &out)?;
 
     for embedded in [
         "../www/demo/game",
@@ -74,12 +75,24 @@ fn copy_runtime(workspace_root: PathBuf, out: &Path) -> Result<Vec<u8>, Box<dyn 
         .map_err(|error| format!("runtime.js cannot be built: {error:#}"))?;
     fs::copy(dist.join("runtime.js"), out.join("runtime.js"))?;
     let map = fs::read(dist.join("runtime.js.map"))?;
+    Ok(map)
+}
+
+/// Builds the module of the console's upload, unless it is that of the sources as they are, and packs
+/// it with its script.
+fn pack_upload(workspace_root: &Path, out: &Path) -> Result<(), Box<dyn Error>> {
+    platform_loader::upload::build(workspace_root)
+        .map_err(|error| format!("the module of the upload cannot be built: {error:#}"))?;
+    let dist = workspace_root.join("loader/dist");
+    for name in ["upload_module.js", "upload_module_bg.wasm"] {
+        pack(out, name, &fs::read(dist.join(name))?)?;
+    }
     // A cargo that keeps no such file runs this once more, and no more than that.
     let run = out.join("../invoked.timestamp");
     if run.exists() {
-        platform_loader::up_to_date::date_back(&options.workspace_root, &run)?;
+        platform_loader::up_to_date::date_back(workspace_root, &run)?;
     }
-    Ok(map)
+    Ok(())
 }
 
 /// Empties the lines that consist of comments alone, so that positions stay the same: a third of

@@ -1,12 +1,15 @@
 //! The rules for a deployment. The server checks them at the upload (`projects/staging.rs`,
 //! `games/inspection.rs`), because it trusts no client. The command line checks them before it
-//! (`cli/src/archive.rs`), so that nobody waits for an upload that will be refused.
+//! (`cli/src/archive.rs`), and so does the console's page, with this crate as WebAssembly
+//! (`upload/`), so that nobody waits for an upload that will be refused.
 //!
 //! | module | holds |
 //! |---|---|
+//! | [`folder`] | which files of a folder are deployed, and what its developer should know before |
 //! | [`page`] | whether `index.html` loads the runtime as it should |
 //! | [`path`] | which names a deployed file may have |
 //! | [`private`] | which files should hardly be public |
+//! | [`sources`] | whether a folder holds sources instead of the built game |
 //! | [`limits`] | how much one deployment may be |
 //! | `place`, `script` | places in a page, and its scripts |
 //!
@@ -14,12 +17,14 @@
 //! the same, with a [`Warning`]; a name or a size that breaks a rule makes the whole deployment
 //! invalid.
 
+pub mod folder;
 pub mod limits;
 pub mod page;
 pub mod path;
 mod place;
 pub mod private;
 mod script;
+pub mod sources;
 
 pub use page::{Warning, WarningCode, module_scripts, warnings, warnings_at, warnings_of};
 pub use path::{PathProblem, check_path, normalise};

@@ -7,16 +7,13 @@ use std::path::{Path, PathBuf};
 
 use flate2::{Compression, GzBuilder};
 use platform_checks::check_path;
-use platform_checks::limits::{MAX_BYTES, MAX_FILES};
+pub(crate) use platform_checks::folder::INDEX;
+use platform_checks::folder::{FolderProblem, is_deployed_name, keep_limits};
+use platform_checks::sources::BUILT;
 use tar::{Builder, EntryType, Header};
 use walkdir::{DirEntry, WalkDir};
 
 use crate::failure::Failure;
-use crate::settings::FILE_NAME as SETTINGS_NAME;
-use crate::terminal;
-
-/// The start page, which every deployment needs.
-pub(crate) const INDEX: &str = "index.html";
 
 /// A file to be deployed.
 #[derive(Debug)]
@@ -43,10 +40,12 @@ impl Folder {
     pub(crate) fn of_game(root: &Path) -> Result<Self, Failure> {
         let real_root = real(root)?;
         if !real_root.join(INDEX).is_file() {
-            return Err(Failure::failed(format!(
-                "{} has no {INDEX}: build the game first, or name the folder with the built game.",
-                root.display()
-            )));
+            let built = root.join(BUILT);
+            let has_one = real_root.join(BUILT).join(INDEX).is_file();
+            return Err(refused(&FolderProblem::NoIndex {
+                folder: root.display().to_string(),
+                built: has_one.then(|| built.display().to_string()),
+            }));
         }
         Self::list(&real_root)
     }
@@ -73,7 +72,7 @@ impl Folder {
             root: real_root,
             items,
         };
-        folder.keep_limits()?;
+        keep_limits(folder.items.len(), folder.bytes()).map_err(|problem| refused(&problem))?;
         Ok(folder)
     }
 
@@ -97,23 +96,6 @@ impl Folder {
         self.items.iter().map(|item| item.bytes).sum()
     }
 
-    fn keep_limits(&self) -> Result<(), Failure> {
-        if self.items.len() > MAX_FILES {
-            return Err(Failure::failed(format!(
-                "A deployment has at most {MAX_FILES} files; this folder has {}.",
-                self.items.len()
-            )));
-        }
-        if self.bytes() > MAX_BYTES {
-            return Err(Failure::failed(format!(
-                "A deployment has at most {} of data; these files have {}.",
-                terminal::bytes(MAX_BYTES),
-                terminal::bytes(self.bytes())
-            )));
-        }
-        Ok(())
-    }
-
     /// Writes the archive, and calls `told` for every piece of a file that is in it.
     ///
     /// # Errors
@@ -130,18 +112,23 @@ impl Folder {
     }
 }
 
+/// Why a folder is not deployed.
+fn refused(problem: &FolderProblem) -> Failure {
+    Failure::failed(problem.to_string())
+}
+
 /// Resolves the links in the path of a folder.
 fn real(root: &Path) -> Result<PathBuf, Failure> {
     let real = root.canonicalize().map_err(|error| {
         Failure::failed(format!(
-            "The folder {} cannot be read: {error}. Build the game first, or name the folder with \
+            "The folder {} cannot be read: {error}. Build the game first, or choose the folder with \
              the built game.",
             root.display()
         ))
     })?;
     if !real.is_dir() {
         return Err(Failure::failed(format!(
-            "{} is not a folder: name the folder with the built game.",
+            "{} is not a folder: choose the folder with the built game.",
             root.display()
         )));
     }
@@ -174,8 +161,9 @@ fn unlisted(error: &walkdir::Error) -> Failure {
 impl Item {
     fn of(root: &Path, entry: &DirEntry) -> Result<Self, Failure> {
         let cannot = |why: &str| {
-            let path = entry.path().display();
-            Failure::failed(format!("{path} cannot be deployed: {why}."))
+            let path = entry.path().display().to_string();
+            let why = why.to_owned();
+            refused(&FolderProblem::File { path, why })
         };
         let path = entry.path();
         let name = path.strip_prefix(root).ok().and_then(slashed);
@@ -243,13 +231,6 @@ impl<T: Fn(u64)> Read for Told<'_, T> {
 /// Whether an entry is deployed, or is a folder to look into.
 pub(crate) fn is_deployed(entry: &DirEntry) -> bool {
     is_deployed_name(&entry.file_name().to_string_lossy(), entry.depth() == 1)
-}
-
-/// Whether a file or folder of this name is deployed; `at_top`: right in the game's folder.
-pub(crate) fn is_deployed_name(name: &str, at_top: bool) -> bool {
-    let is_hidden = name.starts_with('.') && name != ".well-known";
-    let stays_at_top = name == SETTINGS_NAME || name == "node_modules";
-    !(is_hidden || (at_top && stays_at_top))
 }
 
 /// A relative path with `/` between folders.

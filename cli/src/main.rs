@@ -27,7 +27,6 @@ mod revision;
 mod secret;
 mod session;
 mod settings;
-mod sources;
 mod terminal;
 
 use std::process::ExitCode;

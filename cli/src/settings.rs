@@ -5,8 +5,10 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use platform_checks::sources::sign;
 use platform_protocol::names::{check_slug, check_slug_form};
 
+use crate::archive::INDEX;
 use crate::args::GlobalOptions;
 use crate::credentials::Credentials;
 use crate::environment::ProcessEnvironment;
@@ -14,7 +16,6 @@ use crate::failure::Failure;
 use crate::manifest::{self, Manifest};
 use crate::origin::{DEFAULT_ORIGIN, PlatformOrigin};
 use crate::secret::Secret;
-use crate::sources::is_built;
 
 /// The settings file of a game.
 pub(crate) const FILE_NAME: &str = "platform.toml";
@@ -149,6 +150,18 @@ impl Settings {
     }
 }
 
+/// Whether a folder is a game that browsers run as it is.
+fn is_built(folder: &Path) -> bool {
+    let Ok(entries) = std::fs::read_dir(folder) else {
+        return false;
+    };
+    let names = entries
+        .flatten()
+        .map(|entry| entry.file_name().to_string_lossy().into_owned());
+    let names: Vec<String> = names.collect();
+    names.iter().any(|name| name == INDEX) && sign(&names, "").is_none()
+}
+
 /// Checks that a text can be the slug of an existing project.
 fn known_slug(slug: &str) -> Result<(), &'static str> {
     check_slug_form(slug).map_err(|error| error.sentence())
@@ -215,4 +228,20 @@ fn is_absent(error: &io::Error) -> bool {
             | io::ErrorKind::IsADirectory
             | io::ErrorKind::PermissionDenied
     )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_page_without_the_files_of_a_build_tool_is_a_built_game() {
+        let folder = tempfile::tempdir().unwrap();
+        let folder = folder.path();
+        assert!(!is_built(folder));
+        std::fs::write(folder.join(INDEX), "x").unwrap();
+        assert!(is_built(folder));
+        std::fs::write(folder.join("package.json"), "{}").unwrap();
+        assert!(!is_built(folder));
+    }
 }

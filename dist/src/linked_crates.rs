@@ -1,5 +1,5 @@
-//! The crates that are linked into a release: those of the two programs and of the module in the
-//! page. Crates that are only used to compile or test are left out.
+//! The crates that are linked into a release: those of the two programs and of the modules in
+//! pages. Crates that are only used to compile or test are left out.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -12,7 +12,7 @@ use crate::FEATURES;
 use crate::run::{cargo, output};
 use crate::targets::TARGETS;
 
-/// The target of the module in the page.
+/// The target of the modules in pages.
 const IN_THE_PAGE: &str = "wasm32-unknown-unknown";
 
 /// The name and the version of a crate.
@@ -99,8 +99,10 @@ pub(crate) fn crates(root: &Path, host: &str) -> Result<Vec<Crate>> {
     for target in TARGETS {
         linked.extend(tree(root, target.triple, &whole, &["platform-cli"])?);
     }
-    let module = &["--package=platform-runtime"];
-    linked.extend(tree(root, IN_THE_PAGE, module, &["platform-runtime"])?);
+    for module in ["platform-runtime", "platform-upload"] {
+        let choice = format!("--package={module}");
+        linked.extend(tree(root, IN_THE_PAGE, &[&choice], &[module])?);
+    }
     let arguments = ["metadata", "--format-version=1", "--locked"];
     let metadata = output(cargo(root).args(arguments))?;
     let metadata: Metadata = serde_json::from_str(&metadata).context("cargo metadata")?;

@@ -16,7 +16,12 @@ pub(crate) fn bill(crates: &[Crate], version: &str, seconds: u64) -> Result<Stri
     let time = OffsetDateTime::from_unix_timestamp(i64::try_from(seconds)?)?;
     let time = time.format(&Rfc3339).context("the commit's time")?;
     let whole = format!("pkg:generic/platform@{version}");
-    let programs = ["platform-cli", "platform-runtime", "platform-server"];
+    let programs = [
+        "platform-cli",
+        "platform-runtime",
+        "platform-server",
+        "platform-upload",
+    ];
     let roots = crates.iter().filter(|one| programs.contains(&&*one.name));
     let mut uses = vec![json!({
         "ref": whole,

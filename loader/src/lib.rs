@@ -1,5 +1,6 @@
 //! Builds `loader/dist/runtime.js` and its source map: the WebAssembly module
-//! of `runtime-wasm` as text, inside the script that starts it.
+//! of `runtime-wasm` as text, inside the script that starts it. Builds also the module of `upload`
+//! for the console's page ([`upload`]).
 //!
 //! | step | module |
 //! |---|---|
@@ -18,6 +19,7 @@ pub mod module;
 pub mod report;
 pub mod shrink;
 pub mod up_to_date;
+pub mod upload;
 
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
@@ -25,6 +27,7 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, Result};
 
 pub use report::Report;
+use up_to_date::RUNTIME;
 
 /// What to build.
 #[derive(Clone, Debug)]
@@ -49,11 +52,7 @@ pub struct Built {
 /// The step that failed, with its command and its output.
 pub fn build(options: &Options) -> Result<Built> {
     let root = &options.workspace_root;
-    let dist = root.join("loader/dist");
-    fs::create_dir_all(&dist).context("cannot make loader/dist")?;
-    // A test run and an editor may build at the same time.
-    let lock = File::create(dist.join("lock")).context("cannot make loader/dist/lock")?;
-    lock.lock().context("cannot lock loader/dist")?;
+    let (dist, lock) = lock(root)?;
     let report = build_locked(root, &dist)?;
     Ok(Built {
         report,
@@ -61,18 +60,28 @@ pub fn build(options: &Options) -> Result<Built> {
     })
 }
 
+/// Makes `loader/dist` and waits until nobody else builds there.
+fn lock(root: &Path) -> Result<(PathBuf, File)> {
+    let dist = root.join("loader/dist");
+    fs::create_dir_all(&dist).context("cannot make loader/dist")?;
+    // A test run and an editor may build at the same time.
+    let lock = File::create(dist.join("lock")).context("cannot make loader/dist/lock")?;
+    lock.lock().context("cannot lock loader/dist")?;
+    Ok((dist, lock))
+}
+
 fn build_locked(root: &Path, dist: &Path) -> Result<Report> {
     let tools = shrink::Tools::find(root);
-    let inputs = up_to_date::inputs(root, &tools)?;
-    let stamp = dist.join("inputs");
-    if fs::read_to_string(&stamp).is_ok_and(|built| built == inputs)
+    let inputs = RUNTIME.inputs(root, &tools)?;
+    let stamp = root.join(RUNTIME.stamp);
+    if RUNTIME.is_built(root, &inputs)
         && let Ok(report) = Report::load(root)
     {
         return Ok(report);
     }
     let _ = fs::remove_file(&stamp);
 
-    let compiled = module::compile(root)?;
+    let compiled = module::compile(root, "platform-runtime")?;
     let bound = glue::bind(root, &compiled)?;
     let wasm = tools.optimise(&bound.wasm, dist)?;
     let script = tools.minify(&bound.sources, dist)?;

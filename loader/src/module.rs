@@ -1,4 +1,4 @@
-//! Compiles `runtime-wasm` for wasm32.
+//! Compiles a crate for wasm32.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -11,24 +11,17 @@ use anyhow::{Context, Result, bail};
 const SMALLEST: &str =
     "-Zunstable-options -Cpanic=immediate-abort -Zfmt-debug=none -Zlocation-detail=none";
 
-/// Compiles the module and returns its path.
+/// Compiles the package as a module and returns its path.
 ///
 /// # Errors
 /// What the compiler printed.
-pub fn compile(root: &Path) -> Result<PathBuf> {
+pub fn compile(root: &Path, package: &str) -> Result<PathBuf> {
     let target = root.join("target/wasm");
     let mut cargo = Command::new("cargo");
     without_surroundings(&mut cargo);
     cargo
         .current_dir(root)
-        .args([
-            "build",
-            "--package",
-            "platform-runtime",
-            "--lib",
-            "--profile",
-            "wasm",
-        ])
+        .args(["build", "--package", package, "--lib", "--profile", "wasm"])
         .args(["--target", "wasm32-unknown-unknown", "--target-dir"])
         .arg(&target);
     if has_library_source()? {
@@ -48,7 +41,8 @@ pub fn compile(root: &Path) -> Result<PathBuf> {
             "the module does not compile; `rustup target add wasm32-unknown-unknown` adds the target if it is missing"
         );
     }
-    Ok(target.join("wasm32-unknown-unknown/wasm/platform_runtime.wasm"))
+    let file = format!("{}.wasm", package.replace('-', "_"));
+    Ok(target.join("wasm32-unknown-unknown/wasm").join(file))
 }
 
 /// Removes the variables that an outer cargo has set: flags of another target, clippy in place of

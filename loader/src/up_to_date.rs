@@ -8,21 +8,53 @@ use anyhow::{Context, Result};
 
 use crate::{module, shrink};
 
-/// What the built files depend on.
-const SOURCES: [&str; 9] = [
-    "Cargo.lock",
-    "Cargo.toml",
-    "loader/js",
-    "loader/package-lock.json",
-    "loader/src",
-    "protocol/Cargo.toml",
-    "protocol/src",
-    "runtime-wasm/Cargo.toml",
-    "runtime-wasm/src",
-];
+/// Files that are built together.
+#[derive(Debug)]
+pub struct Product {
+    /// The file that names what they were built from.
+    pub stamp: &'static str,
+    /// What they depend on.
+    sources: &'static [&'static str],
+    /// What a build leaves behind for the server.
+    built: &'static [&'static str],
+}
 
-/// What a build leaves behind for the server.
-const BUILT: [&str; 2] = ["loader/dist/runtime.js", "loader/dist/runtime.js.map"];
+/// The runtime in games' pages.
+pub const RUNTIME: Product = Product {
+    stamp: "loader/dist/inputs",
+    sources: &[
+        "Cargo.lock",
+        "Cargo.toml",
+        "loader/js",
+        "loader/package-lock.json",
+        "loader/src",
+        "protocol/Cargo.toml",
+        "protocol/src",
+        "runtime-wasm/Cargo.toml",
+        "runtime-wasm/src",
+    ],
+    built: &["loader/dist/runtime.js", "loader/dist/runtime.js.map"],
+};
+
+/// The module with which the console's page prepares an upload.
+pub const UPLOAD: Product = Product {
+    stamp: "loader/dist/upload.inputs",
+    sources: &[
+        "Cargo.lock",
+        "Cargo.toml",
+        "checks/Cargo.toml",
+        "checks/src",
+        "loader/src",
+        "protocol/Cargo.toml",
+        "protocol/src",
+        "upload/Cargo.toml",
+        "upload/src",
+    ],
+    built: &[
+        "loader/dist/upload_module.js",
+        "loader/dist/upload_module_bg.wasm",
+    ],
+};
 
 /// The files and folders whose change makes the built files stale, for a build
 /// script to name to cargo. The built files are among them, so that it runs again
@@ -30,8 +62,13 @@ const BUILT: [&str; 2] = ["loader/dist/runtime.js", "loader/dist/runtime.js.map"
 #[must_use]
 pub fn watched(root: &Path) -> Vec<PathBuf> {
     let installed = root.join(shrink::INSTALLED);
-    let files = SOURCES.iter().chain(&BUILT);
+    let products = [RUNTIME, UPLOAD];
+    let files = products
+        .iter()
+        .flat_map(|product| product.sources.iter().chain(product.built));
     let mut watched: Vec<PathBuf> = files.map(|file| root.join(file)).collect();
+    watched.sort();
+    watched.dedup();
     // Cargo treats a missing file as changed in every build.
     watched.extend(installed.exists().then_some(installed));
     watched
@@ -44,7 +81,7 @@ pub fn watched(root: &Path) -> Vec<PathBuf> {
 /// A file's time cannot be read or changed.
 pub fn date_back(root: &Path, run: &Path) -> std::io::Result<()> {
     let began = fs::metadata(run)?.modified()?;
-    for file in BUILT {
+    for file in RUNTIME.built.iter().chain(UPLOAD.built) {
         let file = fs::File::options().append(true).open(root.join(file))?;
         if file.metadata()?.modified()? > began {
             file.set_modified(began)?;
@@ -53,27 +90,38 @@ pub fn date_back(root: &Path, run: &Path) -> std::io::Result<()> {
     Ok(())
 }
 
-/// A text that changes whenever a source or a tool changes.
-///
-/// # Errors
-/// A source cannot be read.
-pub fn inputs(root: &Path, tools: &shrink::Tools) -> Result<String> {
-    let mut hasher = DefaultHasher::new();
-    for source in SOURCES {
-        let mut files = Vec::new();
-        collect(&root.join(source), &mut files).with_context(|| format!("cannot read {source}"))?;
-        files.sort();
-        for file in files {
-            file.strip_prefix(root).unwrap_or(&file).hash(&mut hasher);
-            fs::read(&file)
-                .with_context(|| format!("cannot read {}", file.display()))?
-                .hash(&mut hasher);
+impl Product {
+    /// A text that changes whenever a source or a tool changes.
+    ///
+    /// # Errors
+    /// A source cannot be read.
+    pub fn inputs(&self, root: &Path, tools: impl Hash) -> Result<String> {
+        let mut hasher = DefaultHasher::new();
+        for source in self.sources {
+            let mut files = Vec::new();
+            collect(&root.join(source), &mut files)
+                .with_context(|| format!("cannot read {source}"))?;
+            files.sort();
+            for file in files {
+                file.strip_prefix(root).unwrap_or(&file).hash(&mut hasher);
+                fs::read(&file)
+                    .with_context(|| format!("cannot read {}", file.display()))?
+                    .hash(&mut hasher);
+            }
         }
+        module::compiler()?.hash(&mut hasher);
+        module::has_library_source()?.hash(&mut hasher);
+        tools.hash(&mut hasher);
+        Ok(format!("{:016x}\n", hasher.finish()))
     }
-    module::compiler()?.hash(&mut hasher);
-    module::has_library_source()?.hash(&mut hasher);
-    tools.hash(&mut hasher);
-    Ok(format!("{:016x}\n", hasher.finish()))
+
+    /// Whether the built files are there, from these inputs.
+    #[must_use]
+    pub fn is_built(&self, root: &Path, inputs: &str) -> bool {
+        let stamp = fs::read_to_string(root.join(self.stamp));
+        stamp.is_ok_and(|built| built == inputs)
+            && self.built.iter().all(|file| root.join(file).exists())
+    }
 }
 
 fn collect(path: &Path, files: &mut Vec<PathBuf>) -> std::io::Result<()> {
@@ -104,14 +152,21 @@ mod tests {
             file.set_modified(at(seconds)).unwrap();
         };
         let time = |name: &str| fs::metadata(root.join(name)).unwrap().modified().unwrap();
-        let [script, map] = BUILT;
         write("run", 20);
-        write(script, 30);
-        write(map, 10);
+        for product in [RUNTIME, UPLOAD] {
+            let [first, second] = product.built else {
+                panic!("{product:?}");
+            };
+            write(first, 30);
+            write(second, 10);
+        }
         date_back(root, &root.join("run")).unwrap();
-        assert_eq!([time(script), time(map)], [at(20), at(10)]);
-        for built in BUILT {
-            assert!(watched(root).contains(&root.join(built)));
+        for product in [RUNTIME, UPLOAD] {
+            let times: Vec<_> = product.built.iter().map(|name| time(name)).collect();
+            assert_eq!(times, [at(20), at(10)]);
+            for built in product.built {
+                assert!(watched(root).contains(&root.join(built)));
+            }
         }
     }
 }

@@ -5,5 +5,6 @@ import { deployments } from "./deployments.js";
 import { previews } from "./previews.js";
 import { openTab } from "./project.js";
 import { undeployed } from "./undeployed.js";
+import { upload } from "./upload.js";
 
-openTab(undeployed, deployments, previews, deployTokens);
+openTab(undeployed, upload, deployments, previews, deployTokens);

@@ -3,5 +3,6 @@
 import { overview } from "./overview.js";
 import { openTab } from "./project.js";
 import { undeployed } from "./undeployed.js";
+import { firstUpload } from "./upload.js";
 
-openTab(undeployed, overview);
+openTab(undeployed, firstUpload, overview);

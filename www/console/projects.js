@@ -105,7 +105,8 @@ const show = async (session) => {
     refuse("");
     try {
       const { slug } = await session.ask("/api/projects", { slug: field.value.trim() });
-      location.assign(`/build/${slug}`);
+      // The project page says what to do next.
+      location.assign(`/projects/${slug}?env=dev`);
     } catch (refusal) {
       if (!(refusal instanceof Refusal)) throw refusal;
       refuse(refusal.message);

@@ -1,6 +1,7 @@
 // What to do in an environment to which nothing is deployed yet.
 
-import { byId, make } from "./dom.js";
+import { allById, byId, make } from "./dom.js";
+import { copy } from "./variables.js";
 
 /** @import { Desk, Part } from "./project.js" */
 
@@ -24,12 +25,20 @@ export const deployFirst = ({ slug, environment }) =>
  * @returns {Part}
  */
 export const undeployed = (desk) => ({
+  open: () => {
+    const [button, command] = allById("undeployed-copy", "undeployed-command");
+    button.onclick = () => copy(button, command.textContent ?? "", command, "the commands");
+  },
   draw: () => {
     const { environment, slug, now } = desk;
     byId("undeployed").hidden = Boolean(now.deployment);
     byId("undeployed-words").textContent =
-      `Nothing is deployed to ${NAMES[environment]} yet. In the game's folder, this puts it there:`;
-    byId("undeployed-command").textContent =
-      `platform deploy --project ${slug}${environment === "prod" ? " --env prod" : ""}`;
+      `Nothing is deployed to ${NAMES[environment]} yet. With the command line, three commands put it there; the last one in the game's folder:`;
+    const { origin } = location;
+    byId("undeployed-command").textContent = [
+      `curl -fsSL ${origin}/cli/install.sh | sh`,
+      `platform login --origin ${origin}`,
+      `platform deploy --project ${slug}${environment === "prod" ? " --env prod" : ""}`,
+    ].join("\n");
   },
 });

@@ -2,25 +2,17 @@
 
 use std::path::Path;
 
-use platform_checks::{WarningCode, name_warnings, warnings};
+use platform_checks::folder::{Advice, Game};
+use platform_checks::sources::BUILT;
 use serde_json::{Value, json};
 
 use super::Context;
 use crate::archive::{Folder, INDEX};
 use crate::failure::Failure;
-use crate::{sources, terminal};
+use crate::terminal;
 
 /// A limit on what is read into memory. The start page of a browser game is far smaller.
 const MAX_INDEX_BYTES: u64 = 64 * 1024 * 1024;
-
-/// A warning, of the platform or of this program.
-#[derive(Debug)]
-pub(super) struct Warned {
-    /// Which warning it is.
-    pub(super) code: &'static str,
-    /// What to do.
-    pub(super) message: String,
-}
 
 /// Prints the warnings of a folder.
 pub(super) fn run(
@@ -59,34 +51,31 @@ pub(super) fn run(
 }
 
 /// The warnings of a folder that could be deployed.
-fn look(folder: &Path) -> Result<Vec<Warned>, Failure> {
+fn look(folder: &Path) -> Result<Vec<Advice>, Failure> {
     let files = Folder::of_game(folder)?;
     let page = page(folder)?;
-    let of_page = warnings(&page).into_iter().map(|warning| Warned {
-        code: warning.code.as_str(),
-        message: warning.message,
-    });
-    let mut found = of_files(folder, &files, &page);
-    found.extend(of_page);
-    Ok(found)
+    Ok(about(folder, &page, |game| game.advice(files.names())))
 }
 
 /// The warnings about the names of files: source files, and files that should hardly be public.
-pub(super) fn of_files(folder: &Path, files: &Folder, page: &str) -> Vec<Warned> {
-    let sources = sources::warning(folder, page).map(|message| Warned {
-        code: sources::CODE,
-        message,
-    });
-    let whole = sources.is_some();
-    let of_names = name_warnings(files.names())
-        .into_iter()
-        // Not needed if a warning about the whole folder was given.
-        .filter(|warning| !(whole && warning.code == WarningCode::SourceFile))
-        .map(|warning| Warned {
-            code: warning.code.as_str(),
-            message: warning.message,
-        });
-    sources.into_iter().chain(of_names).collect()
+pub(super) fn of_files(folder: &Path, files: &Folder, page: &str) -> Vec<Advice> {
+    about(folder, page, |game| game.advice_on_files(files.names()))
+}
+
+/// Calls `advise` with what there is to know about a folder.
+fn about<T>(folder: &Path, page: &str, advise: impl FnOnce(Game<'_>) -> T) -> T {
+    let entries = std::fs::read_dir(folder).into_iter().flatten().flatten();
+    let names = entries.map(|entry| entry.file_name().to_string_lossy().into_owned());
+    let top: Vec<String> = names.collect();
+    let built = folder.join(BUILT);
+    let has_page = built.join(INDEX).is_file();
+    let built = built.display().to_string();
+    advise(Game {
+        folder: &folder.display().to_string(),
+        built: has_page.then_some(&*built),
+        top: &top,
+        index_html: page,
+    })
 }
 
 /// Reads the game's start page.

@@ -4,13 +4,14 @@ mod upload;
 
 use std::path::Path;
 
+use platform_checks::folder::Advice;
 use platform_protocol::names::Environment;
 use platform_protocol::preview::{self, UNUSED_DAYS};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::Context;
-use super::check::{Warned, of_files, page};
+use super::check::{of_files, page};
 use super::{deployments, previews};
 use crate::archive::Folder;
 use crate::failure::Failure;
@@ -81,7 +82,7 @@ pub(super) async fn run(context: &Context<'_>, wanted: &Wanted<'_>) -> Result<()
     session.look_whose(slug).await?;
     let folder = Folder::of_game(&directory)?;
     let before = of_files(&directory, &folder, &page(&directory)?);
-    for Warned { code, message } in &before {
+    for Advice { code, message } in &before {
         terminal::warn(format_args!("{} ({code})", plain(message)));
     }
     let target = Target::new(&settings, slug, preview.as_deref(), wanted.environment);

@@ -30,6 +30,23 @@ fn modules() -> Vec<(&'static str, Packed)> {
     include!(concat!(env!("OUT_DIR"), "/modules.rs"))
 }
 
+/// Returns the module that a page loads when something is dropped on it, from `upload/`, and the script
+/// that starts it.
+fn upload() -> [(&'static str, Packed, &'static str); 2] {
+    [
+        (
+            "upload_module.js",
+            packed!("upload_module.js"),
+            "text/javascript; charset=utf-8",
+        ),
+        (
+            "upload_module_bg.wasm",
+            packed!("upload_module_bg.wasm"),
+            "application/wasm",
+        ),
+    ]
+}
+
 /// The files that the console's pages load.
 #[derive(Debug)]
 pub struct ConsoleFiles {
@@ -61,6 +78,10 @@ impl Default for ConsoleFiles {
             hasher.update(name);
             hasher.update(&packed.plain);
         }
+        let upload = upload();
+        for (_, packed, _) in &upload {
+            hasher.update(&packed.plain);
+        }
         let version = URL_SAFE_NO_PAD.encode(hasher.finalize());
         let version = version.get(..VERSION_CHARS).unwrap_or(&version).to_owned();
         let imports = modules.iter().map(|(name, packed)| {
@@ -73,9 +94,14 @@ impl Default for ConsoleFiles {
             let module = Asset::new(packed, "text/javascript; charset=utf-8", FOREVER);
             (name, module)
         });
+        let upload = upload.map(|(name, packed, media_type)| {
+            let file = Asset::new(packed, media_type, FOREVER);
+            (name, file)
+        });
+        let others = upload.into_iter().chain([(STYLESHEET, stylesheet)]);
         Self {
             version,
-            files: modules.chain([(STYLESHEET, stylesheet)]).collect(),
+            files: modules.chain(others).collect(),
             imports,
         }
     }
@@ -140,6 +166,8 @@ mod tests {
     const PAGE: usize = 40_000;
     /// How many bytes all pages have.
     const ALL: usize = 60_000;
+    /// How many bytes the module of the upload has.
+    const UPLOAD: usize = 450_000;
 
     #[test]
     fn every_module_that_a_module_loads_is_there() {
@@ -189,6 +217,27 @@ mod tests {
             assert!(
                 page <= PAGE,
                 "a page with {name} loads {page} bytes of scripts"
+            );
+        }
+    }
+
+    /// It is loaded when something is dropped, and never before: it may be larger than a page.
+    #[test]
+    fn the_module_of_the_upload_is_no_part_of_a_page() {
+        let files = ConsoleFiles::default();
+        for (name, packed, _) in upload() {
+            assert!(files.files.contains_key(name));
+            assert!(
+                files
+                    .imports
+                    .values()
+                    .flatten()
+                    .all(|needed| needed != name)
+            );
+            assert!(
+                packed.brotli.len() <= UPLOAD,
+                "{name}: {}",
+                packed.brotli.len()
             );
         }
     }

@@ -37,6 +37,10 @@ async fn the_build_page_runs_its_own_modules_and_frames_the_game_alone() {
 #[tokio::test]
 async fn the_project_page_runs_its_own_modules_and_frames_nothing() {
     let app = TestApp::start().await;
+    // The tabs with an upload may run its module, and no other page.
+    let errors = send(app.get("", "/projects/some-game/errors")).await;
+    let policy = errors.header("content-security-policy").unwrap();
+    assert!(policy.contains("script-src 'self'; "), "{policy}");
     let page = send(app.get("", "/projects/some-game")).await;
     assert_eq!(page.status, 200);
     let policy = page.header("content-security-policy").unwrap();
@@ -44,7 +48,7 @@ async fn the_project_page_runs_its_own_modules_and_frames_nothing() {
     assert_eq!(
         policy,
         format!(
-            "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' blob:; \
+            "default-src 'none'; script-src 'self' 'wasm-unsafe-eval'; style-src 'self'; img-src 'self' blob:; \
              connect-src 'self' {} {} {}; form-action 'none'; base-uri 'none'; frame-ancestors \
              'none'; require-trusted-types-for 'script'; trusted-types 'none'",
             origin("auth"),

@@ -176,6 +176,11 @@ async fn a_project_is_made_and_deployed_and_its_preview_takes_the_keyboard(stage
     stage.says("A slug has 3 to 40").await;
     stage.fill("Slug", "game").await;
     stage.press("Create project").await;
+    let project = format!("{origin}/projects/game?env=dev");
+    stage.arrives_at(&project).await;
+    stage.says("Nothing is deployed to dev yet").await;
+    stage.says("platform deploy --project game").await;
+    stage.press("Build page").await;
     stage.arrives_at(&format!("{origin}/build/game")).await;
     stage.says("Nothing is deployed here yet").await;
 

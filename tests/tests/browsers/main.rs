@@ -68,6 +68,7 @@ fn main() -> std::process::ExitCode {
         project::settings::TESTS,
         project::listing::TESTS,
         project::previews::TESTS,
+        project::upload::TESTS,
         project::takedown::TESTS,
         admin::page::TESTS,
         admin::players::TESTS,

@@ -4,7 +4,7 @@ use std::net::{IpAddr, SocketAddr};
 use std::path::{Path, PathBuf};
 
 use http_body_util::{BodyExt as _, Limited};
-use platform_checks::{WarningCode, warnings};
+use platform_checks::{WarningCode, sources, warnings};
 use platform_protocol::paths::LOCAL_LOGIN;
 
 use super::forward::{Address, Connections};
@@ -14,7 +14,6 @@ use crate::archive::INDEX;
 use crate::commands::check;
 use crate::failure::Failure;
 use crate::origin::PlatformOrigin;
-use crate::sources;
 use crate::terminal::{self, STRONG, plain};
 
 /// A larger start page is not checked.

@@ -9,13 +9,14 @@ use http_body_util::BodyExt as _;
 use hyper::body::Incoming;
 use percent_encoding::percent_decode_str;
 use platform_checks::check_path;
+use platform_checks::folder::is_deployed_name;
 use platform_protocol::problem::ProblemCode;
 use platform_serving::media_type::{compressed_by_engine, content_type};
 use tower_http::services::ServeFile;
 
 use super::problem::{NO_STORE, Problem, respond, wants_page};
 use super::reload::Reload;
-use crate::archive::{INDEX, is_deployed_name};
+use crate::archive::INDEX;
 use crate::client::{Body, full};
 use crate::origin::PlatformOrigin;
 

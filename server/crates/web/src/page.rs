@@ -147,17 +147,35 @@ pub fn render_console(template: &impl Template, auth_url: &str, game: Option<&st
     }
 }
 
+/// What the scripts of a page may run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Runs {
+    /// Scripts alone.
+    Scripts,
+    /// A WebAssembly module, too.
+    Module,
+}
+
 /// Renders a project's page, whose own scripts call the project API. It shows images from the
 /// responses, and reads the files of the game's two `addresses` because of source maps.
 #[must_use]
-pub fn render_project(template: &impl Template, auth_url: &str, addresses: [&str; 2]) -> Response {
+pub fn render_project(
+    template: &impl Template,
+    auth_url: &str,
+    addresses: [&str; 2],
+    runs: Runs,
+) -> Response {
     let html = match template.render() {
         Ok(html) => html,
         Err(error) => return ApiError::internal(&error).into_response(),
     };
     let [dev, prod] = addresses;
+    let module = match runs {
+        Runs::Scripts => "",
+        Runs::Module => " 'wasm-unsafe-eval'",
+    };
     let policy = format!(
-        "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' blob:; \
+        "default-src 'none'; script-src 'self'{module}; style-src 'self'; img-src 'self' blob:; \
          connect-src 'self' {auth_url} {dev} {prod}; form-action 'none'; base-uri 'none'; \
          frame-ancestors 'none'; require-trusted-types-for 'script'; trusted-types 'none'"
     );

@@ -17,7 +17,7 @@ use crate::console::ConsoleState;
 use crate::console::files::Scripts;
 use crate::domain::error_group::ErrorGroupId;
 use crate::web::api_error::ApiError;
-use crate::web::page::{self, Layout};
+use crate::web::page::{self, Layout, Runs};
 
 /// A tab of the page.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -82,6 +82,14 @@ impl Tab {
             Self::Players => "project_players",
             Self::Deployments => "project_deployments",
             Self::Settings => "project_settings",
+        }
+    }
+
+    /// Returns what the tab's scripts may run: those with an upload prepare it with a module.
+    const fn runs(self) -> Runs {
+        match self {
+            Self::Overview | Self::Deployments => Runs::Module,
+            Self::Errors | Self::Logs | Self::Players | Self::Settings => Runs::Scripts,
         }
     }
 
@@ -158,5 +166,6 @@ fn show(
         &page,
         &state.platform.auth_url,
         [&dev, &prod],
+        tab.runs(),
     ))
 }

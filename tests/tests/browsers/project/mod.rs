@@ -10,6 +10,7 @@ pub(crate) mod players;
 pub(crate) mod previews;
 pub(crate) mod settings;
 pub(crate) mod takedown;
+pub(crate) mod upload;
 
 use platform_protocol::log::{LogLevel, LogSource};
 use platform_protocol::names::Environment;
@@ -53,6 +54,12 @@ impl Scene {
         stage.press("Sign in").await;
         Way::BuiltIn.sign_in(stage, "Ada").await;
         stage.arrives_at(&self.tab(tab)).await;
+        is_open(stage).await;
+    }
+
+    /// Opens this tab again, for who is signed in.
+    async fn open_again(&self, stage: &Stage, tab: &str) {
+        stage.open(&self.tab(tab)).await;
         is_open(stage).await;
     }
 

@@ -59,6 +59,11 @@ async fn somebody_joins_by_the_link_of_an_invitation(stage: Stage) {
     let shown = "return ['people-owners', 'takedown-card']
         .map((id) => document.getElementById(id).hidden)";
     comes_to(&stage, shown, json!([true, true])).await;
+    stage.open(&scene.tab("deployments")).await;
+    stage.says("None yet. The last ten are kept").await;
+    let shown = "return document.getElementById('upload').hidden";
+    comes_to(&stage, shown, json!(true)).await;
+    stage.open(&scene.tab("settings")).await;
     stage.press("Leave… the project").await;
     stage.says("Leave this project?").await;
     stage.press("Leave").await;
