@@ -129,8 +129,7 @@ impl Maker {
         stage.fill("Slug", "stars").await;
         stage.press("Create project").await;
         stage.arrives_below(&self.address("/projects/stars")).await;
-        stage.says("Nothing is deployed").await;
-        stage.press("Dev").await;
+        stage.says("Nothing is deployed to dev yet").await;
         let commands = "return document.querySelector('#undeployed-command').textContent";
         let commands = poll::until("the commands for dev", async || {
             let text = stage.attempt(commands).await.ok()?;

@@ -164,7 +164,7 @@ impl Target {
 }
 
 /// Tells what the platform said about a deployment, without the warnings that were told before.
-fn tell(deployed: &Deployed, before: &[Warned], revision: Option<String>, is_preview: bool) {
+fn tell(deployed: &Deployed, before: &[Advice], revision: Option<String>, is_preview: bool) {
     let said = |code: &str| before.iter().any(|warning| warning.code == code);
     let new = deployed.warnings.iter();
     for warning in new.filter(|warning| !said(&warning.code)) {
