@@ -132,7 +132,7 @@ impl Maker {
         stage.says("Nothing is deployed to dev yet").await;
         let commands = "return document.querySelector('#undeployed-command').textContent";
         let commands = poll::until("the commands for dev", async || {
-            let text = stage.attempt(commands).await.ok()?;
+            let text = stage.look(commands, vec![]).await;
             let text = text.as_str()?.to_owned();
             text.lines()
                 .last()?
@@ -145,7 +145,7 @@ impl Maker {
     /// Writes the tag that the project's page shows into the game's page.
     async fn adds_the_tag(&self) {
         let tag = "return document.querySelector('#undeployed-tag').textContent";
-        let tag = self.stage.run(tag).await;
+        let tag = self.stage.look(tag, vec![]).await;
         let file = self.game.join("index.html");
         let page = std::fs::read_to_string(&file).unwrap();
         let with = format!("{}\n</head>", tag.as_str().unwrap());

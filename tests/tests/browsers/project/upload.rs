@@ -110,33 +110,9 @@ async fn a_zip_is_looked_at_deployed_and_played(stage: Stage) {
     assert_eq!(now["deployments"].as_array().unwrap().len(), 2);
 }
 
-async fn what_cannot_be_deployed_is_refused_with_the_words_of_the_command_line(stage: Stage) {
-    let scene = begin(&stage).await;
-    let terminal = Terminal::of(&scene.platform.site);
-    let path = terminal.path("game.zip");
-    let index = "<!doctype html><title>Rings</title>";
-    let refused: [&[(&str, &str)]; 3] = [
-        &[("dist/main.js", "")],
-        &[("dist/index.html", index), ("dist/__platform/a.js", "")],
-        &[("dist/package.json", "{}"), ("dist/dist/index.html", index)],
-    ];
-    for files in refused {
-        let _ = std::fs::remove_dir_all(terminal.path("dist"));
-        for (name, text) in files {
-            terminal.write(name, text);
-        }
-        let said = terminal.run(&["check", "dist"]).await.ended_with(1).stderr;
-        // The command line names the folder with its path, except as it was given.
-        let expected = said.trim_start_matches("error: ").lines().next().unwrap();
-        let home = format!("{}/", terminal.path("").canonicalize().unwrap().display());
-        let expected = expected.replace(&home, "");
-        std::fs::write(&path, zip(files, CompressionMethod::Deflated)).unwrap();
-        choose(&stage, &path).await;
-        let shown = "return document.getElementById('upload-problem').textContent";
-        comes_to(&stage, shown, json!(expected)).await;
-    }
-
-    // Broken and hostile ones. Firefox tells of a stream that its reader fails.
+/// Broken and hostile zips are refused with what is wrong with them.
+async fn refuses_broken_zips(stage: &Stage, path: &Path, index: &str) {
+    // Firefox tells of a stream that its reader fails.
     stage.tolerate_log("Failed to read data from the ReadableStream");
     let good = zip(&[("index.html", index)], CompressionMethod::Deflated);
     let mut damaged = good.clone();
@@ -163,10 +139,39 @@ async fn what_cannot_be_deployed_is_refused_with_the_words_of_the_command_line(s
             "game/a\\b cannot be deployed: its name has a backslash.",
         ),
     ] {
-        std::fs::write(&path, bytes).unwrap();
-        choose(&stage, &path).await;
+        std::fs::write(path, bytes).unwrap();
+        choose(stage, path).await;
         stage.says(expected).await;
     }
+}
+
+async fn what_cannot_be_deployed_is_refused_with_the_words_of_the_command_line(stage: Stage) {
+    let scene = begin(&stage).await;
+    let terminal = Terminal::of(&scene.platform.site);
+    let path = terminal.path("game.zip");
+    let index = "<!doctype html><title>Rings</title>";
+    let refused: [&[(&str, &str)]; 3] = [
+        &[("dist/main.js", "")],
+        &[("dist/index.html", index), ("dist/__platform/a.js", "")],
+        &[("dist/package.json", "{}"), ("dist/dist/index.html", index)],
+    ];
+    for files in refused {
+        let _ = std::fs::remove_dir_all(terminal.path("dist"));
+        for (name, text) in files {
+            terminal.write(name, text);
+        }
+        let said = terminal.run(&["check", "dist"]).await.ended_with(1).stderr;
+        // The command line names the folder with its path, except as it was given.
+        let expected = said.trim_start_matches("error: ").lines().next().unwrap();
+        let home = format!("{}/", terminal.path("").canonicalize().unwrap().display());
+        let expected = expected.replace(&home, "");
+        std::fs::write(&path, zip(files, CompressionMethod::Deflated)).unwrap();
+        choose(&stage, &path).await;
+        let shown = "return document.getElementById('upload-problem').textContent";
+        comes_to(&stage, shown, json!(expected)).await;
+    }
+
+    refuses_broken_zips(&stage, &path, index).await;
 
     // What is advised before a deploy is the same, too.
     let files = [
@@ -247,6 +252,7 @@ async fn a_dropped_folder_is_deployed_after_a_failure_without_being_dropped_agai
     stage.says("The platform does not answer.").await;
     stage.says("dist: 2 files").await;
     offline(false).await;
+    comes_to(&stage, "return navigator.onLine", json!(true)).await;
     stage.press("Try again: deploy to dev").await;
     stage.says("to dev. Open the game").await;
     plays(&stage, &scene).await;
