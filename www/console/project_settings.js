@@ -8,5 +8,6 @@ import { settings } from "./settings.js";
 import { takedown } from "./takedown.js";
 import { testTokens } from "./test_token.js";
 import { variables } from "./variables.js";
+import { webhook } from "./webhook.js";
 
-openTab(settings, variables, listing, testTokens, people, owner, takedown);
+openTab(settings, variables, listing, testTokens, webhook, people, owner, takedown);

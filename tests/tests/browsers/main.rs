@@ -70,6 +70,7 @@ fn main() -> std::process::ExitCode {
         project::previews::TESTS,
         project::upload::TESTS,
         project::takedown::TESTS,
+        project::webhook::TESTS,
         admin::page::TESTS,
         admin::players::TESTS,
         admin::platform::TESTS,

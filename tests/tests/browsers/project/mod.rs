@@ -11,6 +11,7 @@ pub(crate) mod previews;
 pub(crate) mod settings;
 pub(crate) mod takedown;
 pub(crate) mod upload;
+pub(crate) mod webhook;
 
 use platform_protocol::log::{LogLevel, LogSource};
 use platform_protocol::names::Environment;
