@@ -156,8 +156,8 @@ impl Maker {
     async fn is_played_by_somebody_else(&self, url: &str) {
         let begun = maker::now();
         self.stage.browser().renew().await;
-        self.stage.show_as(Look::Phone).await;
         self.stage.open(url).await;
+        self.stage.show_as(Look::Phone).await;
         self.stage.press("Play").await;
         self.stage.says("gathered 7 stars.").await;
         let player = self.stage.run("return platform.player()").await;

@@ -36,6 +36,14 @@ impl Chosen {
     /// Why they cannot be deployed.
     pub fn of(name: String, given: Vec<(String, u64)>) -> Result<Self, FolderProblem> {
         let mut name = name;
+        // A name that begins with a dot is left out; one that leads out of the folder is refused.
+        if let Some((path, _)) = given
+            .iter()
+            .find(|(path, _)| path.split('/').any(|part| part == ".."))
+        {
+            check_path(path)
+                .map_err(|problem| FolderProblem::of_path(&format!("{name}/{path}"), problem))?;
+        }
         let mut files: Vec<ChosenFile> = given
             .into_iter()
             .enumerate()

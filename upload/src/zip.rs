@@ -214,9 +214,18 @@ mod tests {
             assert_eq!(file.crc32, rawzip::crc32(content.as_bytes()));
             assert!(file.is_stored);
         }
-        // The end is enough.
-        let tail = &zip[zip.len() - 250..];
-        assert_eq!(files("game.zip", tail, whole).unwrap(), found);
+    }
+
+    /// As long as it is longer than what is read at once, which is less than [`TAIL`].
+    #[test]
+    fn the_end_of_a_zip_is_enough() {
+        let large = "0".repeat(400_000);
+        let zip = zip(&[("index.html", "<p>"), ("large.txt", &large)], 0, 0);
+        let whole = zip.len() as u64;
+        let tail = &zip[zip.len() - 250_000..];
+        let found = files("game.zip", tail, whole).unwrap();
+        assert_eq!(found, files("game.zip", &zip, whole).unwrap());
+        assert_eq!(found.len(), 2);
     }
 
     #[test]

@@ -14,12 +14,32 @@ const RIGHTS = {
     "A viewer sees everything of the project: players, logs, errors, deployments and settings. A viewer changes nothing.",
 };
 
-// The secret is in the fragment, so the way back from the sign-in has to have it as well.
-byId("gate-sign-in").search = String(new URLSearchParams({ redirect: location.href }));
+/** The key under which this tab keeps the secret while its visitor signs in. */
+const KEPT = "invitation";
+
+/**
+ * Takes the secret out of the address, so that it goes into no history and, with the way back from
+ * the sign-in, to no server. Returns it, also after the sign-in.
+ */
+const takeSecret = () => {
+  const given = location.hash.slice(1);
+  try {
+    if (!given) return sessionStorage.getItem(KEPT) ?? "";
+    sessionStorage.setItem(KEPT, given);
+    history.replaceState(null, "", location.pathname);
+  } catch {
+    // Without storage, the link has to be opened again after the sign-in.
+  }
+  return given;
+};
+
+const secret = takeSecret();
+byId("gate-sign-in").search = String(
+  new URLSearchParams({ redirect: `${location.origin}${location.pathname}` }),
+);
 addEventListener("hashchange", () => location.reload());
 
 enter(async (session) => {
-  const secret = location.hash.slice(1);
   const offer = await session.ask("/api/invitations/read", { secret });
   const { slug, owner_username: owner, role, your_role: before, expires_at: expires } = offer;
   byId("offer-project").textContent = slug;

@@ -39,6 +39,20 @@ const attempt = async (work) => {
 };
 
 /**
+ * Reads a stream as text. A `Response` would not say why it failed.
+ *
+ * @param {ReadableStream<Uint8Array<ArrayBuffer>>} stream
+ */
+const textOf = async (stream) => {
+  const [reader, decoder] = [stream.getReader(), new TextDecoder()];
+  for (let text = ""; ; ) {
+    const { done, value } = await reader.read();
+    if (done) return text + decoder.decode();
+    text += decoder.decode(value, { stream: true });
+  }
+};
+
+/**
  * A folder that can be deployed.
  *
  * @typedef {object} Prepared
@@ -74,11 +88,9 @@ export const prepare = async (given) => {
     if (page.size > PAGE) {
       throw new Unusable(`${page.path} cannot be read: it is too large for a page.`);
     }
-    const text = await new Response(await page.open()).text().catch(() => undefined);
-    if (text === undefined) {
-      throw new Unusable(`${page.path} cannot be read: drop it again.`);
-    }
-    const advice = folder.advice(text).map(({ code, message }) => ({ code, message }));
+    const advice = folder
+      .advice(await textOf(await page.open()))
+      .map(({ code, message }) => ({ code, message }));
     return {
       name: folder.name,
       files: folder.length,

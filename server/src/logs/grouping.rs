@@ -8,7 +8,7 @@
 mod source_map;
 pub mod sources;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -54,18 +54,32 @@ const EXCERPT_LINE: usize = 200;
 /// The first error of the store. The other environments are grouped all the same.
 pub async fn group_errors(state: &LogsState) -> Result<usize, StoreError> {
     let (mut grouped, mut failed) = (0, None);
+    // Those that failed in this run: they stay at the head of the list, and must not keep the others
+    // away.
+    let mut passed_over = BTreeSet::new();
     for _ in 0..ROUNDS {
-        let waiting = state.platform.store.list_ungrouped(ENVIRONMENTS).await?;
-        let mut in_round = 0;
+        let limit = ENVIRONMENTS + passed_over.len();
+        let waiting = state.platform.store.list_ungrouped(limit).await?;
+        let mut goes_on = false;
         for environment in waiting {
+            let key = (environment.slug.clone(), environment.environment.as_str());
+            if passed_over.contains(&key) {
+                continue;
+            }
             match group_batch(state, environment).await {
-                Ok(count) => in_round += count,
-                Err(error) => failed = Some(error),
+                Ok(count) => {
+                    grouped += count;
+                    goes_on |= count > 0;
+                }
+                Err(error) => {
+                    passed_over.insert(key);
+                    failed = Some(error);
+                    goes_on = true;
+                }
             }
         }
-        grouped += in_round;
         // Records of a clock that is far ahead wait for their time.
-        if in_round == 0 {
+        if !goes_on {
             break;
         }
     }
@@ -293,7 +307,7 @@ fn excerpt(text: &source_map::Text, place: &Place) -> Option<Excerpt> {
         lines.push(cut(&line[start..], EXCERPT_LINE));
     }
     Some(Excerpt {
-        file: place.file.clone(),
+        file: cut(&place.file, FILE),
         first,
         line: place.line,
         lines,

@@ -12,7 +12,8 @@ use crate::platform::shared_limits::{SharedLimiter, SharedLimits};
 use crate::web::api_error::ApiError;
 use crate::web::limiter::{Period, Rate, too_many_requests};
 
-/// Changes of one project's settings by its people: more than they and their programs ever need.
+/// Changes of one project's settings by one of its people: more than one and their programs ever
+/// need. A developer must not use up what the owner needs to withdraw the role.
 const OF_PROJECT: Rate = Rate::new(120, Period::Hour, 120);
 /// Roll-backs of one project by its people. They are counted separately: a program that changes
 /// settings repeatedly must not prevent anybody from undoing a deploy.
@@ -50,7 +51,7 @@ impl SettingsLimits {
             refused(&what, advice, wait)
         };
         self.of_project
-            .count(&slug.to_owned())
+            .count(&format!("{slug} {account}"))
             .await
             .map_err(|wait| refused("this project", OF_PROJECT.burst.get(), wait))?;
         self.of_account

@@ -3,7 +3,10 @@
 //! A map comes from a game, so whatever is in it, the decoded form stays within bounds of size, and
 //! a place is found by binary search.
 
-use serde::Deserialize;
+use std::fmt;
+use std::marker::PhantomData;
+
+use serde::de::{self, Deserialize, Deserializer, IgnoredAny, MapAccess, SeqAccess, Visitor};
 
 /// The maximum number of segments that are decoded.
 const SEGMENTS: usize = 2_000_000;
@@ -66,27 +69,126 @@ pub(super) struct Original<'map> {
 }
 
 /// A map as it is written.
-#[derive(Deserialize)]
+#[derive(serde::Deserialize)]
 struct Written {
     #[serde(default)]
     mappings: String,
     #[serde(default)]
-    sources: Vec<Option<String>>,
+    sources: List<Word, NAMES>,
     #[serde(default, rename = "sourcesContent")]
-    contents: Option<Vec<Option<String>>>,
+    contents: Option<List<Word, NAMES>>,
     #[serde(default)]
-    names: Vec<serde_json::Value>,
-    sections: Option<Vec<Section>>,
+    names: List<Word, NAMES>,
+    sections: Option<List<Section, SECTIONS>>,
 }
 
-/// A part of a map. A section cannot have sections.
-#[derive(Deserialize)]
+/// A map in a section, which has no sections itself.
+#[derive(serde::Deserialize)]
+struct Part {
+    #[serde(default)]
+    mappings: String,
+    #[serde(default)]
+    sources: List<Word, NAMES>,
+    #[serde(default, rename = "sourcesContent")]
+    contents: Option<List<Word, NAMES>>,
+    #[serde(default)]
+    names: List<Word, NAMES>,
+}
+
+/// A part of a map.
+#[derive(serde::Deserialize)]
 struct Section {
     offset: Offset,
-    map: Box<Written>,
+    map: Part,
 }
 
-#[derive(Clone, Copy, Default, Deserialize)]
+/// A list that is refused while it is read if it has more than `MOST` elements, so that a short text
+/// does not become a large list.
+struct List<T, const MOST: usize>(Vec<T>);
+
+/// A text. Whatever else stands in its place is passed over without being kept.
+struct Word(Option<Box<str>>);
+
+impl<T, const MOST: usize> Default for List<T, MOST> {
+    fn default() -> Self {
+        Self(Vec::new())
+    }
+}
+
+impl<'de, T: Deserialize<'de>, const MOST: usize> Deserialize<'de> for List<T, MOST> {
+    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
+        struct Elements<T, const MOST: usize>(PhantomData<T>);
+        impl<'de, T: Deserialize<'de>, const MOST: usize> Visitor<'de> for Elements<T, MOST> {
+            type Value = List<T, MOST>;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                write!(f, "at most {MOST} elements")
+            }
+
+            fn visit_seq<A: SeqAccess<'de>>(self, mut from: A) -> Result<Self::Value, A::Error> {
+                let mut list = Vec::new();
+                while let Some(element) = from.next_element()? {
+                    if list.len() == MOST {
+                        return Err(de::Error::invalid_length(MOST + 1, &self));
+                    }
+                    list.push(element);
+                }
+                Ok(List(list))
+            }
+        }
+        from.deserialize_seq(Elements(PhantomData))
+    }
+}
+
+impl<'de> Deserialize<'de> for Word {
+    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
+        struct AnyValue;
+        impl<'de> Visitor<'de> for AnyValue {
+            type Value = Word;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("a text")
+            }
+
+            fn visit_str<E>(self, text: &str) -> Result<Self::Value, E> {
+                Ok(Word(Some(text.into())))
+            }
+
+            fn visit_unit<E>(self) -> Result<Self::Value, E> {
+                Ok(Word(None))
+            }
+
+            fn visit_bool<E>(self, _: bool) -> Result<Self::Value, E> {
+                Ok(Word(None))
+            }
+
+            fn visit_i64<E>(self, _: i64) -> Result<Self::Value, E> {
+                Ok(Word(None))
+            }
+
+            fn visit_u64<E>(self, _: u64) -> Result<Self::Value, E> {
+                Ok(Word(None))
+            }
+
+            fn visit_f64<E>(self, _: f64) -> Result<Self::Value, E> {
+                Ok(Word(None))
+            }
+
+            fn visit_seq<A: SeqAccess<'de>>(self, mut from: A) -> Result<Self::Value, A::Error> {
+                while from.next_element::<IgnoredAny>()?.is_some() {}
+                Ok(Word(None))
+            }
+
+            fn visit_map<A: MapAccess<'de>>(self, mut from: A) -> Result<Self::Value, A::Error> {
+                while from.next_entry::<IgnoredAny, IgnoredAny>()?.is_some() {}
+                Ok(Word(None))
+            }
+        }
+        from.deserialize_any(AnyValue)
+    }
+}
+
+#[derive(Clone, Copy, Default, serde::Deserialize)]
 struct Offset {
     line: u32,
     column: u32,
@@ -103,14 +205,28 @@ impl SourceMap {
         let written: Written = serde_json::from_slice(json).ok()?;
         let mut map = Self::default();
         let mut lines = LINES;
-        match written.sections {
-            None => map.add(written, Offset::default(), &mut lines)?,
-            Some(sections) if sections.len() <= SECTIONS => {
-                for section in sections {
-                    map.add(*section.map, section.offset, &mut lines)?;
+        let Written {
+            mappings,
+            sources,
+            contents,
+            names,
+            sections,
+        } = written;
+        match sections {
+            None => {
+                let part = Part {
+                    mappings,
+                    sources,
+                    contents,
+                    names,
+                };
+                map.add(part, Offset::default(), &mut lines)?;
+            }
+            Some(sections) => {
+                for section in sections.0 {
+                    map.add(section.map, section.offset, &mut lines)?;
                 }
             }
-            Some(_) => return None,
         }
         // Within a map they are in order, but nothing forces a game to write them so.
         map.segments
@@ -120,25 +236,23 @@ impl SourceMap {
     }
 
     /// Adds a map, whose places begin at `offset`.
-    fn add(&mut self, written: Written, offset: Offset, lines: &mut usize) -> Option<()> {
+    fn add(&mut self, written: Part, offset: Offset, lines: &mut usize) -> Option<()> {
         let bases = (
             u32::try_from(self.sources.len()).ok()?,
             u32::try_from(self.names.len()).ok()?,
         );
-        let mut contents = written.contents.unwrap_or_default().into_iter();
-        for file in written.sources {
-            let text = contents.next().flatten();
-            let file = file.unwrap_or_default();
+        let mut contents = written.contents.unwrap_or_default().0.into_iter();
+        for file in written.sources.0 {
+            let text = contents.next().and_then(|text| text.0);
+            let file = file.0.unwrap_or_default();
             self.sources.push(Source {
                 file: plain_name(&file).into(),
-                text: text.and_then(|text| Text::new(text.into(), lines)),
+                text: text.and_then(|text| Text::new(text, lines)),
             });
         }
-        let names = written.names.into_iter();
-        self.names.extend(names.map(|name| {
-            let name = name.as_str().unwrap_or_default();
-            Box::from(name)
-        }));
+        let names = written.names.0.into_iter();
+        self.names
+            .extend(names.map(|name| name.0.unwrap_or_default()));
         if self.sources.len() > NAMES || self.names.len() > NAMES {
             return None;
         }
@@ -400,6 +514,20 @@ mod tests {
             for column in [1, 7, u32::MAX] {
                 assert_eq!(found(&map, 1, column), None, "{mappings}");
             }
+        }
+        // What is no text is not kept, and too long a list is not read to its end.
+        let map =
+            parse("{\"names\":[{\"\":{\"a\":[0]}},7,null,[1],true,1.5],\"mappings\":\"AAAAA\"}");
+        assert_eq!(map.unwrap().names, vec![Box::from(""); 6]);
+        let nested =
+            "{\"sections\":[{\"offset\":{\"line\":0,\"column\":0},\"map\":{\"sections\":[]}}]}";
+        assert!(parse(nested).unwrap().segments.is_empty());
+        let long = |list: &str, element: &str| {
+            let elements = vec![element; NAMES + 1].join(",");
+            format!("{{\"{list}\":[{elements}]}}")
+        };
+        for list in ["names", "sources", "sourcesContent"] {
+            assert!(parse(&long(list, "0")).is_none(), "{list}");
         }
         let many = "\\n".repeat(LINES + 5);
         let json = format!(

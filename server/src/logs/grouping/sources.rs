@@ -128,7 +128,13 @@ impl<'a> Batch<'a> {
         let path = match file.strip_prefix(&self.origin.0) {
             Some(path) => path,
             // A preview has an address of its own, which ends with the game's.
-            None => file.split_once(&self.origin.1)?.1,
+            None => {
+                let rest = file.strip_prefix("https://");
+                let rest = rest.or_else(|| file.strip_prefix("http://"))?;
+                let (host, path) = rest.split_at(rest.find('/')?);
+                host.strip_suffix(&*self.origin.1)?;
+                path
+            }
         };
         let path = path.split(['?', '#']).next()?.strip_prefix('/')?;
         let path = percent_decode_str(path).decode_utf8().ok()?.into_owned();
@@ -323,9 +329,10 @@ pub(super) const FILE: usize = 200;
 /// The maximum number of bytes of a function's name.
 pub(super) const NAME: usize = 100;
 
-/// Returns at most so many bytes of a text.
+/// Returns at most so many bytes of a text, with a visible sign in place of U+0000, which a map may
+/// have, and which PostgreSQL refuses.
 pub(super) fn cut(text: &str, limit: usize) -> String {
-    text[..text.floor_char_boundary(limit)].to_owned()
+    text[..text.floor_char_boundary(limit)].replace('\0', "\u{2400}")
 }
 
 /// Returns whether a frame is one of the game's own code, and not of a library.

@@ -193,7 +193,8 @@ fn text<'de, D: Deserializer<'de>>(from: D) -> Result<Option<String>, D::Error> 
         let sentence = "`search` must have at most 200 characters.";
         return Err(de::Error::custom(sentence));
     }
-    Ok(Some(text))
+    // As in the records themselves, whose texts PostgreSQL could not keep otherwise.
+    Ok(Some(text.replace('\0', "\u{2400}")))
 }
 
 fn before<'de, D>(from: D) -> Result<Option<(Millis, ErrorGroupId)>, D::Error>
