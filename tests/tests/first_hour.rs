@@ -180,7 +180,7 @@ async fn told(said: impl AsyncRead + Unpin) -> String {
     let mut lines = BufReader::new(said).lines();
     loop {
         let line = poll::within("a line of the login", lines.next_line()).await;
-        let line = line.unwrap().expect("the login names an address");
+        let line = line.unwrap().unwrap();
         if let Some((_, address)) = line.split_once("which contains the code: ") {
             return address.to_owned();
         }
@@ -191,9 +191,7 @@ async fn told(said: impl AsyncRead + Unpin) -> String {
 async fn goes_public(maker: Maker, build: &[&str]) {
     let begun = maker::now();
     let commands = maker.makes_a_project().await;
-    let [install, login, deploy] = &commands[..] else {
-        panic!("{commands:?}");
-    };
+    let [install, login, deploy] = <&[String; 3]>::try_from(&commands[..]).unwrap();
     maker.adds_the_tag().await;
     maker.types(install).await;
     maker.signs_in(login).await;
