@@ -111,7 +111,7 @@ pub struct Ranked {
     pub players_now: usize,
 }
 
-/// Creates and deploys `games` games, and returns their slugs.
+/// Creates, deploys and lists `games` games, and returns their slugs.
 ///
 /// # Panics
 /// Panics if this fails.
@@ -125,6 +125,10 @@ pub async fn deploy(owner: &Owner, games: usize) -> Vec<String> {
             "<!doctype html><title>{slug}</title><script defer src=\"/__platform/runtime.js\"></script>"
         );
         owner.deploy(slug, "prod", &[("index.html", &page)]).await;
+        let path = format!("/api/projects/{slug}/listing");
+        let listed = Some(json!({ "listed": true, "own": {} }));
+        let (status, answer) = owner.ask(Method::PUT, &path, listed).await;
+        assert_eq!(status, 200, "{answer}");
     }
     slugs
 }
@@ -264,21 +268,27 @@ pub async fn ranking(visitor: &Visitor) -> Vec<Ranked> {
     serde_json::from_value(answer["games"].take()).expect("games")
 }
 
-/// Returns the current number of players on the page at `/` for each game that has any.
+/// Returns the current number of players on the pages at `/` for each game that has any.
 ///
 /// # Panics
-/// Panics if it does not respond.
+/// Panics if they do not respond.
 pub async fn page(visitor: &Visitor) -> BTreeMap<String, usize> {
-    let page = console(visitor, "/").await;
-    let entries = page.split("<li ").skip(1);
-    let playing = entries.filter_map(|entry| {
-        let (_, slug) = entry.split_once("class=\"name\">")?;
-        let (slug, _) = slug.split_once('<')?;
-        let (_, now) = entry.split_once("<strong class=\"now\">")?;
-        let (now, _) = now.split_once(" playing now")?;
-        Some((slug.to_owned(), now.parse().expect("a number")))
-    });
-    playing.collect()
+    let mut playing = BTreeMap::new();
+    for number in 1.. {
+        let page = console(visitor, &format!("/?page={number}")).await;
+        let entries = page.split("<li ").skip(1);
+        playing.extend(entries.filter_map(|entry| {
+            let (_, slug) = entry.split_once("href=\"/games/")?;
+            let (slug, _) = slug.split_once('"')?;
+            let (_, now) = entry.split_once("<strong class=\"now\">")?;
+            let (now, _) = now.split_once(" playing now")?;
+            Some((slug.to_owned(), now.parse().expect("a number")))
+        }));
+        if !page.contains("rel=\"next\"") {
+            break;
+        }
+    }
+    playing
 }
 
 async fn console(visitor: &Visitor, path: &str) -> String {

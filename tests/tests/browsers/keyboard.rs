@@ -82,6 +82,10 @@ async fn a_developer_without_a_mouse_gets_everywhere(stage: Stage) {
     stage.arrives_at(&format!("{origin}/build")).await;
     write(&stage, "Slug", "game").await;
     keys(&stage, Key::Enter).await;
+    stage
+        .arrives_at(&format!("{origin}/projects/game?env=dev"))
+        .await;
+    enter(&stage, "Build page").await;
     stage.arrives_at(&format!("{origin}/build/game")).await;
     stage.says("Live").await;
 

@@ -126,10 +126,13 @@ async fn refuses_broken_zips(stage: &Stage, path: &Path, index: &str) {
             &good[..good.len() - 4],
             "game.zip is not a zip file, or it is cut off",
         ),
-        (&damaged, "index.html cannot be read"),
+        (
+            &damaged,
+            "index.html is damaged in game.zip: make the zip again",
+        ),
         (
             &zip(&[("../index.html", index)], CompressionMethod::Stored),
-            "has no index.html",
+            "cannot be deployed: its name has a segment . or ..",
         ),
         (
             &zip(
