@@ -5,6 +5,7 @@ use std::io::{self, BufRead as _, IsTerminal as _, Write as _};
 
 use anstyle::{AnsiColor, Style};
 use platform_protocol::invisible::is_hidden;
+use serde_json::Value;
 use time::format_description::well_known::Rfc3339;
 use time::{OffsetDateTime, UtcOffset};
 
@@ -23,6 +24,15 @@ pub(crate) const STRONG: Style = Style::new().bold();
 /// [`Failure::ReaderGone`] if the reader has closed the pipe.
 pub(crate) fn print(text: &str) -> Result<(), Failure> {
     print_bytes(text.as_bytes())
+}
+
+/// Writes JSON to standard output on one line, without characters that a terminal obeys: much of it
+/// comes from players and other developers.
+///
+/// # Errors
+/// [`Failure::ReaderGone`] if the reader has closed the pipe.
+pub(crate) fn print_json(json: &Value) -> Result<(), Failure> {
+    print(&format!("{}\n", plain_json(&json.to_string())))
 }
 
 /// Writes a result with colours, or without them if they are not wanted.
@@ -101,7 +111,7 @@ pub(crate) fn plain(text: &str) -> String {
 
 /// Makes foreign JSON safe for a terminal: the same value, with control characters written as
 /// escapes (RFC 8259 §7).
-pub(crate) fn plain_json(json: &str) -> String {
+fn plain_json(json: &str) -> String {
     let mut plain = String::with_capacity(json.len());
     for c in json.chars() {
         if is_hidden(c) {

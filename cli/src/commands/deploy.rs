@@ -120,7 +120,7 @@ pub(super) async fn run(context: &Context<'_>, wanted: &Wanted<'_>) -> Result<()
     })?;
     tell(&deployed, &before, revision, preview.is_some());
     if wanted.json {
-        return terminal::print(&format!("{}\n", terminal::plain_json(&value.to_string())));
+        return terminal::print_json(&value);
     }
     terminal::print(&format!("{}\n", plain(&deployed.url)))
 }

@@ -74,7 +74,7 @@ pub(super) async fn run(
     if json {
         let mut value: Value = answer.json()?;
         let list = json!({ "deployments": value["deployments"].take() });
-        return terminal::print(&format!("{list}\n"));
+        return terminal::print_json(&list);
     }
     let view: View = answer.json()?;
     if view.deployments.is_empty() {

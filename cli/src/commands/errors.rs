@@ -121,7 +121,7 @@ async fn list(context: &Context<'_>, options: &ErrorsOptions) -> Result<(), Fail
     let groups = errors.list(&filter, options.limit.into()).await?;
     if options.json {
         for group in &groups {
-            terminal::print(&format!("{}\n", terminal::plain_json(&group.to_string())))?;
+            terminal::print_json(group)?;
         }
         return Ok(());
     }
@@ -141,7 +141,7 @@ async fn show(context: &Context<'_>, group: &GroupArguments, json: bool) -> Resu
     let address = format!("{}/{id}?env={}", errors.path, errors.environment);
     let value: Value = errors.session.get(&address).await?.json()?;
     if json {
-        return terminal::print(&format!("{}\n", terminal::plain_json(&value.to_string())));
+        return terminal::print_json(&value);
     }
     let detail = serde_json::from_value(value.clone()).map_err(not_understood)?;
     terminal::print_styled(&page(&parsed(value)?, &detail))

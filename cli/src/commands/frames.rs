@@ -48,7 +48,7 @@ async fn show(
     let view: View = session.get(&path).await?.json()?;
     let ancestors = view.ancestors()?;
     if json {
-        return terminal::print(&format!("{ancestors}\n"));
+        return terminal::print_json(ancestors);
     }
     terminal::print(&format!("{}\n", sentence(&view.url, ancestors)))
 }

@@ -161,8 +161,7 @@ impl Printer {
             }
         }
         if self.json {
-            let json = terminal::plain_json(&record.to_string());
-            terminal::print(&format!("{json}\n"))
+            terminal::print_json(record)
         } else {
             let mapped = self.sources.mapped(source, record).await;
             terminal::print_styled(&record::line(&mapped))

@@ -265,7 +265,7 @@ async fn hand_on(known: &Known, wanted: &str, yes: bool) -> Result<(), Failure> 
 /// Prints the platform's JSON on one line.
 fn relay(answer: Answer) -> Result<(), Failure> {
     let value: Value = answer.json()?;
-    terminal::print(&format!("{}\n", terminal::plain_json(&value.to_string())))
+    terminal::print_json(&value)
 }
 
 fn table(rows: &[[String; 3]]) -> String {

@@ -91,8 +91,7 @@ pub(super) async fn run(context: &Context<'_>, command: PreviewsCommand) -> Resu
             let removed: Value = session.ask(request).await?.json()?;
             terminal::note(format_args!("Removed the preview {name} of {slug}."));
             if json {
-                let removed = terminal::plain_json(&removed.to_string());
-                return terminal::print(&format!("{removed}\n"));
+                return terminal::print_json(&removed);
             }
             Ok(())
         }
@@ -104,8 +103,7 @@ async fn list(session: &Session, slug: &str, json: bool) -> Result<(), Failure> 
     if json {
         let mut value: Value = answer.json()?;
         let list = json!({ "previews": value["previews"].take() });
-        let list = terminal::plain_json(&list.to_string());
-        return terminal::print(&format!("{list}\n"));
+        return terminal::print_json(&list);
     }
     let Previews { previews } = answer.json()?;
     if previews.is_empty() {

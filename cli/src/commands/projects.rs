@@ -214,7 +214,7 @@ async fn list(context: &Context<'_>, json: bool) -> Result<(), Failure> {
 /// Prints the platform's JSON on one line.
 fn relay(answer: Answer) -> Result<(), Failure> {
     let value: Value = answer.json()?;
-    terminal::print(&format!("{value}\n"))
+    terminal::print_json(&value)
 }
 
 fn table(projects: &[Project]) -> String {

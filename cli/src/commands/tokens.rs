@@ -95,7 +95,7 @@ async fn create(known: &Known, wanted: &Value, json: bool) -> Result<(), Failure
         .await?;
     if json {
         let value: Value = answer.json()?;
-        return terminal::print(&format!("{value}\n"));
+        return terminal::print_json(&value);
     }
     let Created { secret, token } = answer.json()?;
     terminal::note(format_args!(
@@ -112,7 +112,7 @@ async fn list(known: &Known, json: bool) -> Result<(), Failure> {
     let answer = known.session.get(&known.path).await?;
     if json {
         let value: Value = answer.json()?;
-        return terminal::print(&format!("{value}\n"));
+        return terminal::print_json(&value);
     }
     let Tokens { tokens } = answer.json()?;
     if tokens.is_empty() {

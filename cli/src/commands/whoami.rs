@@ -21,7 +21,7 @@ pub(super) async fn run(context: &Context<'_>, json: bool) -> Result<(), Failure
             "sub": bearer.sub,
             "username": bearer.username,
         });
-        return terminal::print(&format!("{account}\n"));
+        return terminal::print_json(&account);
     }
     let (name, sub) = (plain(&bearer.username), plain(&bearer.sub));
     terminal::print(&format!("{name} ({sub}) at {}\n", settings.origin))
