@@ -68,9 +68,9 @@ pub(super) struct Original<'map> {
     pub(super) text: Option<&'map Text>,
 }
 
-/// A map as it is written.
+/// A map as it is written. `S` are its sections; a map in a section has none.
 #[derive(serde::Deserialize)]
-struct Written {
+struct Written<S> {
     #[serde(default)]
     mappings: String,
     #[serde(default)]
@@ -79,27 +79,14 @@ struct Written {
     contents: Option<List<Word, NAMES>>,
     #[serde(default)]
     names: List<Word, NAMES>,
-    sections: Option<List<Section, SECTIONS>>,
-}
-
-/// A map in a section, which has no sections itself.
-#[derive(serde::Deserialize)]
-struct Part {
-    #[serde(default)]
-    mappings: String,
-    #[serde(default)]
-    sources: List<Word, NAMES>,
-    #[serde(default, rename = "sourcesContent")]
-    contents: Option<List<Word, NAMES>>,
-    #[serde(default)]
-    names: List<Word, NAMES>,
+    sections: Option<S>,
 }
 
 /// A part of a map.
 #[derive(serde::Deserialize)]
 struct Section {
     offset: Offset,
-    map: Part,
+    map: Written<IgnoredAny>,
 }
 
 /// A list that is refused while it is read if it has more than `MOST` elements, so that a short text
@@ -202,26 +189,11 @@ impl SourceMap {
             Some(rest) => rest.get(rest.iter().position(|byte| *byte == b'\n')?..)?,
             None => json,
         };
-        let written: Written = serde_json::from_slice(json).ok()?;
+        let mut written: Written<List<Section, SECTIONS>> = serde_json::from_slice(json).ok()?;
         let mut map = Self::default();
         let mut lines = LINES;
-        let Written {
-            mappings,
-            sources,
-            contents,
-            names,
-            sections,
-        } = written;
-        match sections {
-            None => {
-                let part = Part {
-                    mappings,
-                    sources,
-                    contents,
-                    names,
-                };
-                map.add(part, Offset::default(), &mut lines)?;
-            }
+        match written.sections.take() {
+            None => map.add(written, Offset::default(), &mut lines)?,
             Some(sections) => {
                 for section in sections.0 {
                     map.add(section.map, section.offset, &mut lines)?;
@@ -236,7 +208,7 @@ impl SourceMap {
     }
 
     /// Adds a map, whose places begin at `offset`.
-    fn add(&mut self, written: Part, offset: Offset, lines: &mut usize) -> Option<()> {
+    fn add<S>(&mut self, written: Written<S>, offset: Offset, lines: &mut usize) -> Option<()> {
         let bases = (
             u32::try_from(self.sources.len()).ok()?,
             u32::try_from(self.names.len()).ok()?,
