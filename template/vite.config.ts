@@ -1,6 +1,6 @@
 import { defineConfig, type ProxyOptions } from "vite";
 import { dist } from "./dev/settings.ts";
-import platform from "./dev/vite-plugin-platform.ts";
+import platform from "./dev/vite-plugin-platform.js";
 
 /** The local backend, which `npm run dev` started. */
 const backend: ProxyOptions = {

@@ -1,15 +1,18 @@
 //! The folder `cli/`, which a platform hands out: an archive of the command line for each machine, an
-//! npm package with all of them, and the list of these files.
+//! npm package with all of them, the plugin for Vite, and the list of these files.
 
 use std::path::Path;
 
 use anyhow::{Context, Result};
 use flate2::Compression;
-use platform_protocol::command_line::{LIST, Machine, NPM_PACKAGE, Release, ReleaseFile};
+use platform_protocol::command_line::{
+    LIST, Machine, NPM_PACKAGE, Release, ReleaseFile, VITE_PLUGIN,
+};
 use serde_json::json;
 
 use crate::archive::{Files, sum};
 use crate::targets::Target;
+use crate::vite_plugin;
 
 /// What npm runs. It finds the program of the machine.
 const NPM_PROGRAM: &str = include_str!("../npm/platform.js");
@@ -57,6 +60,8 @@ pub(crate) fn folder(
     }
     let npm = npm_package(programs, texts, packing)?;
     files.push((NPM_PACKAGE.to_owned(), npm, None));
+    let plugin = vite_plugin::package(texts, packing)?;
+    files.push((VITE_PLUGIN.to_owned(), plugin, None));
     let list = Release {
         version: packing.version.to_owned(),
         files: files.iter().map(listed).collect::<Result<_>>()?,
@@ -119,7 +124,7 @@ fn npm_package(
     files.packed("package", packing.seconds, packing.level)
 }
 
-fn with_texts(texts: &[(&str, Vec<u8>)]) -> Result<Files> {
+pub(crate) fn with_texts(texts: &[(&str, Vec<u8>)]) -> Result<Files> {
     let mut files = Files::default();
     for (name, text) in texts {
         files.add(name, text.clone(), false)?;
@@ -187,7 +192,7 @@ mod tests {
         }
         let machines: Vec<_> = list.files.iter().map(|file| file.machine).collect();
         let expected = TARGETS.map(|target| Some(target.machine));
-        assert_eq!(machines, [&expected[..], &[None]].concat());
+        assert_eq!(machines, [&expected[..], &[None, None]].concat());
     }
 
     #[test]
@@ -236,6 +241,29 @@ mod tests {
             let path = format!("programs/{}/{}", target.node, target.program());
             assert_eq!(modes(&path), Some(0o755), "{path}");
         }
+    }
+
+    #[test]
+    fn the_plugin_for_vite_has_types_and_runs_nothing_when_it_is_installed() {
+        let files = made();
+        let (_, bytes) = files.iter().find(|(name, _)| name == VITE_PLUGIN).unwrap();
+        let files = unpacked(bytes);
+        let text = |path: &str| {
+            let path = format!("package/{path}");
+            let file = files.iter().find(|file| file.0 == path);
+            file.map(|file| file.2.clone()).unwrap_or_default()
+        };
+        let manifest: serde_json::Value = serde_json::from_str(&text("package.json")).unwrap();
+        assert!(manifest.get("scripts").is_none() && manifest.get("dependencies").is_none());
+        let entry = &manifest["exports"]["."];
+        for (kind, part) in [
+            ("default", "export default function platform("),
+            ("types", "interface Options"),
+        ] {
+            let path = entry[kind].as_str().unwrap().trim_start_matches("./");
+            assert!(text(path).contains(part), "{path}");
+        }
+        assert!(text("README.md").contains("plugins: [platform()]"));
     }
 
     #[test]

@@ -22,6 +22,7 @@ mod programs;
 mod run;
 mod sbom;
 mod targets;
+mod vite_plugin;
 
 use std::env;
 use std::fs;

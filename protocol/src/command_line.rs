@@ -8,6 +8,8 @@ pub const VERSION_HEADER: &str = "x-platform-cli";
 pub const LIST: &str = "version.json";
 /// The file that npm installs.
 pub const NPM_PACKAGE: &str = "platform.tgz";
+/// The plugin for Vite, which npm installs into a game.
+pub const VITE_PLUGIN: &str = "vite-plugin-platform.tgz";
 
 /// The list of the files.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -23,7 +25,7 @@ pub struct Release {
 pub struct ReleaseFile {
     /// Its name, which is also the last segment of its address.
     pub name: String,
-    /// The machine that it is for; none for the npm package, which is for all of them.
+    /// The machine that it is for; none for the npm packages, which are for all of them.
     #[serde(flatten)]
     pub machine: Option<Machine>,
     /// Its size.

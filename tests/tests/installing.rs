@@ -3,13 +3,17 @@
 
 #![expect(clippy::unwrap_used, reason = "a test reports by failing")]
 
+use std::net::TcpListener;
 use std::path::Path;
+use std::process::Stdio;
 use std::sync::Arc;
 
 use platform_tests::accessibility::Look;
 use platform_tests::browser::{Browser, Engine, Stage};
 use platform_tests::newcomer::Newcomer;
-use platform_tests::settings;
+use platform_tests::process::Guarded;
+use platform_tests::template::Tool;
+use platform_tests::{npm, poll, settings};
 
 /// Lets Node.js find names under `localhost`, as it finds the names of a public platform.
 const FINDS_LOCALHOST: &str = "--import=data:text/javascript,import%20dns%20from'node:dns';\
@@ -99,6 +103,70 @@ async fn npm_installs_the_command_line() {
         .unwrap();
     assert!(installed.status.success(), "{installed:?}");
     assert_runs(&scene, &prefix.join("bin/platform"));
+    scene.server.stop().await;
+}
+
+/// A game with Vite, whose settings are those of the platform's page.
+#[tokio::test(flavor = "multi_thread")]
+async fn npm_installs_the_plugin_for_vite_whose_dev_server_has_test_players() {
+    let scene = Newcomer::arrive().await;
+    let origin = &scene.server.origin;
+    let shown = scene
+        .command("curl")
+        .args(["-fsSL", &format!("{origin}/cli")])
+        .output()
+        .unwrap();
+    let config = text(&shown.stdout)
+        .split("<pre><code>")
+        .find(|part| part.contains("vite-plugin-platform\";"))
+        .and_then(|part| part.split_once("</code>"))
+        .unwrap()
+        .0;
+    let game = scene.home();
+    let write = |name: &str, content: &str| std::fs::write(game.join(name), content).unwrap();
+    write("package.json", r#"{ "type": "module" }"#);
+    write("index.html", "<!doctype html><title>Rings</title>");
+    write("vite.config.js", config);
+    let installed = scene
+        .command(settings::program("NPM", &["npm"]))
+        // Vite is there already, below.
+        .args(["install", "--save-dev", "--legacy-peer-deps"])
+        .args(["--no-audit", "--no-fund", "--ignore-scripts"])
+        .arg(format!("{origin}/cli/vite-plugin-platform.tgz"))
+        .env("NODE_OPTIONS", FINDS_LOCALHOST)
+        .output()
+        .unwrap();
+    assert!(installed.status.success(), "{installed:?}");
+    let vite = npm::packages("foreign-games")
+        .await
+        .join("node_modules/vite");
+    std::os::unix::fs::symlink(&vite, game.join("node_modules/vite")).unwrap();
+
+    let tool = Tool::make(&scene.folder.path().join("tool"));
+    tool.prints("runtime", "/* the runtime */");
+    tool.prints("user-3", r#"{"access_token":"of-user-3"}"#);
+    let port = TcpListener::bind("127.0.0.1:0").unwrap();
+    let port = port.local_addr().unwrap().port().to_string();
+    let mut command = scene.command(settings::program("NODE", &["node"]));
+    command
+        .arg(vite.join("bin/vite.js"))
+        .args(["--host", "127.0.0.1", "--strictPort", "--port", &port])
+        .env("PATH", tool.path())
+        .stdout(Stdio::null());
+    let _server = Guarded::start(&mut command);
+    let address = format!("http://127.0.0.1:{port}/__platform");
+    let client = reqwest::Client::new();
+    let login = poll::until("Vite", async || {
+        let answer = client.get(format!("{address}/login")).send().await.ok()?;
+        answer.text().await.ok()
+    });
+    assert!(login.await.contains("/__platform/runtime.js"));
+    let runtime = client.get(format!("{address}/runtime.js")).send().await;
+    assert_eq!(runtime.unwrap().text().await.unwrap(), "/* the runtime */");
+    let token = client.post(format!("{address}/token/user/3"));
+    let token = token.header("sec-fetch-site", "same-origin").send().await;
+    let token = token.unwrap().text().await.unwrap();
+    assert_eq!(token, r#"{"access_token":"of-user-3"}"#);
     scene.server.stop().await;
 }
 

@@ -24,6 +24,7 @@ fn release_in(folder: &Path) -> Value {
         LINUX,
         ("platform-windows-x86_64.zip", "windows"),
         ("platform.tgz", "npm"),
+        ("vite-plugin-platform.tgz", "plugin"),
     ];
     let listed = files.map(|(name, content)| {
         std::fs::write(folder.join(name), content).unwrap();
@@ -76,6 +77,7 @@ async fn the_page_says_how_to_install_each_file() {
         // Node.js does not find a platform under `localhost`.
         format!("curl -fsSLO {origin}/cli/platform.tgz"),
         "npm install -g ./platform.tgz".to_owned(),
+        "npm install -D ./vite-plugin-platform.tgz".to_owned(),
         "Version 7.8.9".to_owned(),
         "Linux, x86-64".to_owned(),
         "Windows, x86-64".to_owned(),
@@ -100,6 +102,8 @@ async fn a_public_platform_is_installed_from_by_npm_itself() {
     let app = app.await;
     let page = send(app.request_host(reqwest::Method::GET, "games.example", "/cli")).await;
     let command = "npm install -g https://games.example/cli/platform.tgz";
+    assert!(page.text().contains(command), "{}", page.text());
+    let command = "npm install -D https://games.example/cli/vite-plugin-platform.tgz";
     assert!(page.text().contains(command), "{}", page.text());
 }
 

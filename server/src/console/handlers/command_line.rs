@@ -13,7 +13,7 @@ use axum::http::{HeaderMap, HeaderValue, Method, StatusCode, header};
 use axum::response::Response;
 use bytes::Bytes;
 use futures_util::stream;
-use platform_protocol::command_line::{LIST, Machine, NPM_PACKAGE, Os, ReleaseFile};
+use platform_protocol::command_line::{LIST, Machine, NPM_PACKAGE, Os, ReleaseFile, VITE_PLUGIN};
 use platform_protocol::problem::ProblemCode;
 
 use crate::console::ConsoleState;
@@ -47,6 +47,8 @@ struct Shown {
     shell: String,
     has_installer: bool,
     npm: Option<Row>,
+    /// The plugin for Vite.
+    vite: Option<Row>,
     files: Vec<Row>,
     /// The systems that there is no program for.
     missing: String,
@@ -192,12 +194,14 @@ impl From<&HandedOut> for Shown {
         let shell = shell.iter().filter(|os| has(os));
         let shell: Vec<&str> = shell.map(|os| os.name()).collect();
         let files: Vec<&ReleaseFile> = release.list.files.iter().collect();
-        let npm = files.iter().find(|file| file.name == NPM_PACKAGE);
+        let of_name = |name| files.iter().find(|file| file.name == name);
+        let package = |name| of_name(name).map(|file| Row::from(*file));
         Self {
             version: release.list.version.clone(),
             has_installer: !shell.is_empty(),
             shell: shell.join(" and "),
-            npm: npm.map(|file| Row::from(*file)),
+            npm: package(NPM_PACKAGE),
+            vite: package(VITE_PLUGIN),
             missing: missing.map(|os| os.name()).collect::<Vec<_>>().join(", "),
             files: files.into_iter().map(Row::from).collect(),
         }
@@ -211,7 +215,10 @@ impl From<&ReleaseFile> for Row {
         Self {
             name: file.name.clone(),
             machine: machine.map_or_else(
-                || "npm package for all of them".to_owned(),
+                || match file.name.as_str() {
+                    VITE_PLUGIN => "npm package, the plugin for Vite".to_owned(),
+                    _ => "npm package for all of them".to_owned(),
+                },
                 |(os, cpu)| format!("{os}, {cpu}"),
             ),
             size: format!(

@@ -8,9 +8,24 @@
 
 import { execFile } from "node:child_process";
 import { mkdir, readFile, rename, stat, writeFile } from "node:fs/promises";
-import type { IncomingMessage, ServerResponse } from "node:http";
 import { join } from "node:path";
-import type { Connect, Plugin } from "vite";
+
+/** @import { IncomingMessage, ServerResponse } from "node:http" */
+/** @import { Connect, Plugin } from "vite" */
+
+/**
+ * Problem Details (RFC 9457).
+ *
+ * @typedef {{ readonly type: string, readonly title: string, readonly status: number, readonly detail: string }} ProblemBody
+ */
+
+/**
+ * `cli`: the command-line tool, or its file. PLATFORM_CLI overrides it.
+ *
+ * @typedef {{ readonly cli?: string }} Options
+ */
+
+/** @typedef {(args: string[]) => Promise<string>} Run */
 
 const LOGIN_PAGE = `<!doctype html>
 <meta charset="utf-8">
@@ -23,36 +38,39 @@ const TOKEN_PATH = /^\/__platform\/token\/(user|guest)\/([1-9]|10)$/;
 /** How long one run of the tool may take: it may need an answer of the platform. */
 const TIMEOUT_MS = 20_000;
 
-/** Problem Details (RFC 9457). */
-interface ProblemBody {
-  readonly type: string;
-  readonly title: string;
-  readonly status: number;
-  readonly detail: string;
-}
-
 class Problem extends Error {
-  constructor(readonly body: ProblemBody) {
+  /** @param {ProblemBody} body */
+  constructor(body) {
     super(body.detail);
+    this.body = body;
   }
 }
 
-function problem(status: number, slug: string, title: string, detail: string): Problem {
+/**
+ * @param {number} status
+ * @param {string} slug
+ * @param {string} title
+ * @param {string} detail
+ */
+function problem(status, slug, title, detail) {
   return new Problem({ type: `urn:platform:${slug}`, title, status, detail });
 }
 
-export interface Options {
-  /** The command-line tool, or its file. PLATFORM_CLI overrides it. */
-  readonly cli?: string;
-}
-
-export default function platform(options: Options = {}): Plugin {
+/**
+ * The plugin.
+ *
+ * @param {Options} [options]
+ * @returns {Plugin}
+ */
+export default function platform(options = {}) {
   const cli = process.env.PLATFORM_CLI || options.cli || "platform";
-  let answer: Connect.NextHandleFunction;
+  /** @type {Connect.NextHandleFunction} */
+  let answer;
   return {
     name: "vite-plugin-platform",
     configResolved({ root, logger }) {
-      const run = (args: string[]): Promise<string> => runTool(cli, args, root);
+      /** @type {Run} */
+      const run = (args) => runTool(cli, args, root);
       const runtime = keptRuntime(join(root, ".platform"), () => run(["runtime"]), {
         info: (text) => logger.info(text, { timestamp: true }),
         warn: (text) => logger.warn(text, { timestamp: true }),
@@ -71,7 +89,7 @@ export default function platform(options: Options = {}): Plugin {
         if (!path.startsWith("/__platform/")) return next();
         respond(request, path, run, runtime).then(
           ([type, body]) => send(response, 200, type, body),
-          (error: unknown) => {
+          (error) => {
             const known =
               error instanceof Problem
                 ? error
@@ -94,12 +112,14 @@ export default function platform(options: Options = {}): Plugin {
   };
 }
 
-async function respond(
-  request: IncomingMessage,
-  path: string,
-  run: (args: string[]) => Promise<string>,
-  runtime: () => Promise<string>,
-): Promise<[type: string, body: string]> {
+/**
+ * @param {IncomingMessage} request
+ * @param {string} path
+ * @param {Run} run
+ * @param {() => Promise<string>} runtime
+ * @returns {Promise<[type: string, body: string]>}
+ */
+async function respond(request, path, run, runtime) {
   const [, kind, number] = TOKEN_PATH.exec(path) ?? [];
   const isPage = path === "/__platform/runtime.js" || path === "/__platform/login";
   if (!isPage && !kind)
@@ -122,8 +142,12 @@ async function respond(
   return ["application/json", await run(args)];
 }
 
-/** Returns the requested path, or `undefined` if the address is invalid, such as `//[`. */
-function pathOf({ url = "/" }: IncomingMessage): string | undefined {
+/**
+ * Returns the requested path, or `undefined` if the address is invalid, such as `//[`.
+ *
+ * @param {IncomingMessage} request
+ */
+function pathOf({ url = "/" }) {
   try {
     return new URL(url, "http://local").pathname;
   } catch {
@@ -135,19 +159,34 @@ function pathOf({ url = "/" }: IncomingMessage): string | undefined {
  * Returns whether the request comes from the game's own page: no other site that is open in the
  * browser may get a token. A browser without Sec-Fetch-Site sends Origin. Its host must be the
  * requested one, and Vite has checked that this one is local.
+ *
+ * @param {IncomingMessage} request
  */
-function isOwnPage({ headers }: IncomingMessage): boolean {
+function isOwnPage({ headers }) {
   const host = headers.host ?? headers[":authority"];
   const { origin = `http://${host}`, "sec-fetch-site": site = "same-origin" } = headers;
   return site === "same-origin" && [`http://${host}`, `https://${host}`].includes(origin);
 }
 
-function send(response: ServerResponse, status: number, type: string, body: string): void {
+/**
+ * @param {ServerResponse} response
+ * @param {number} status
+ * @param {string} type
+ * @param {string} body
+ */
+function send(response, status, type, body) {
   response.writeHead(status, { "Content-Type": type, "Cache-Control": "no-store" }).end(body);
 }
 
-/** Runs the tool without a shell, and returns what it printed. Rejects with a `Problem`. */
-function runTool(cli: string, args: string[], cwd: string): Promise<string> {
+/**
+ * Runs the tool without a shell, and returns what it printed. Rejects with a `Problem`.
+ *
+ * @param {string} cli
+ * @param {string[]} args
+ * @param {string} cwd
+ * @returns {Promise<string>}
+ */
+function runTool(cli, args, cwd) {
   return new Promise((resolve, reject) => {
     const options = { cwd, timeout: TIMEOUT_MS, maxBuffer: 8 * 1024 * 1024, windowsHide: true };
     execFile(cli, args, options, (error, stdout, stderr) => {
@@ -157,14 +196,16 @@ function runTool(cli: string, args: string[], cwd: string): Promise<string> {
   });
 }
 
-/** Returns the reason why the tool failed, as a problem that says what to do. */
-function problemOf(
-  cli: string,
-  args: string[],
-  error: Error & { code?: string | number | null | undefined; killed?: boolean | undefined },
-  stdout: string,
-  stderr: string,
-): Problem {
+/**
+ * Returns the reason why the tool failed, as a problem that says what to do.
+ *
+ * @param {string} cli
+ * @param {string[]} args
+ * @param {Error & { code?: string | number | null | undefined, killed?: boolean | undefined }} error
+ * @param {string} stdout
+ * @param {string} stderr
+ */
+function problemOf(cli, args, error, stdout, stderr) {
   if (error.code === "ENOENT" || error.code === "EACCES") {
     return problem(
       503,
@@ -209,14 +250,18 @@ function problemOf(
   );
 }
 
-function readProblem(text: string): ProblemBody | undefined {
+/**
+ * @param {string} text
+ * @returns {ProblemBody | undefined}
+ */
+function readProblem(text) {
   try {
-    const body: unknown = JSON.parse(text);
+    const body = JSON.parse(text);
     if (typeof body !== "object" || body === null) return undefined;
-    const { status, detail } = body as Partial<ProblemBody>;
+    const { status, detail } = body;
     const isProblem =
       typeof detail === "string" && typeof status === "number" && status >= 400 && status <= 599;
-    return isProblem ? (body as ProblemBody) : undefined;
+    return isProblem ? body : undefined;
   } catch {
     return undefined;
   }
@@ -225,14 +270,15 @@ function readProblem(text: string): ProblemBody | undefined {
 /**
  * Returns a function that fetches the runtime once per run of the dev server. A copy is kept in
  * `folder`, so that the game can be developed without a network.
+ *
+ * @param {string} folder
+ * @param {() => Promise<string>} fetch
+ * @param {Record<"info" | "warn", (text: string) => void>} log
+ * @returns {() => Promise<string>}
  */
-function keptRuntime(
-  folder: string,
-  fetch: () => Promise<string>,
-  log: Record<"info" | "warn", (text: string) => void>,
-): () => Promise<string> {
+function keptRuntime(folder, fetch, log) {
   const file = join(folder, "runtime.js");
-  const load = async (): Promise<string> => {
+  const load = async () => {
     try {
       const script = await fetch();
       await mkdir(folder, { recursive: true });
@@ -251,10 +297,11 @@ function keptRuntime(
       return script;
     }
   };
-  let loading: Promise<string> | undefined;
+  /** @type {Promise<string> | undefined} */
+  let loading;
   return () => {
     // A failure is not kept: the next page load tries again.
-    loading ??= load().catch((error: unknown) => {
+    loading ??= load().catch((error) => {
       loading = undefined;
       throw error;
     });
