@@ -8,7 +8,7 @@ const before = globalThis.platform?.PlatformError;
 /** @type {Promise<void> | undefined} */
 let starting;
 const isFramed = parent !== window;
-const isPreview = isFramed && /^dev-/.test(location.hostname);
+const isPreview = isFramed && /\bdev-/.test(location.hostname);
 /**
  * Calls when the module has started.
  *

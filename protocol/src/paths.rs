@@ -21,6 +21,9 @@ pub const PLATFORM: &str = "/__platform/platform.json";
 pub const HEARTBEAT: &str = "/__platform/heartbeat";
 /// Where the runtime sends frontend log records: `POST`.
 pub const LOGS: &str = "/__platform/logs";
+/// On a pane's address of the Build page: begins a pane's session, `POST` from the console. Before
+/// [`TOKEN`], [`SIGN_OUT`], [`LOGIN`] and [`PROFILE`]: what the auth service has for other games.
+pub const PANE: &str = "/__platform/pane";
 /// The page to choose a test user, on a local dev server.
 pub const LOCAL_LOGIN: &str = "/__platform/login";
 /// Before `<n>`: a test user's token, on a local dev server.

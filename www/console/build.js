@@ -1,9 +1,10 @@
 // `/build/<slug>`: the dev environment of a game: the game itself, its log, its deployments.
 
 import { askRollback, deployment } from "./deployments.js";
-import { allById, byId, make, pageData, plain } from "./dom.js";
+import { allById, byId, count, make, pageData, plain } from "./dom.js";
 import { close, enter, isFinal } from "./gate.js";
 import { Log } from "./log.js";
+import { Panes } from "./panes.js";
 import { Refusal } from "./session.js";
 import { Sources } from "./source_map.js";
 import { standingWords } from "./standing.js";
@@ -16,21 +17,6 @@ import { variable } from "./variables.js";
 
 /** Milliseconds between two requests for the deployments and the number of players. */
 const LOOK = 5000;
-/** What the game may do in its frame: the same as in a tab, except navigating this page. */
-const SANDBOX = [
-  "scripts",
-  "same-origin",
-  "forms",
-  "modals",
-  "orientation-lock",
-  "pointer-lock",
-  "popups",
-  "popups-to-escape-sandbox",
-  "presentation",
-  "downloads",
-].map((what) => `allow-${what}`);
-const ALLOWED = "autoplay; fullscreen; gamepad; clipboard-write; screen-wake-lock";
-
 const [slug, game] = [pageData("slug"), pageData("game")];
 const environment = /** @type {const} */ (`/api/projects/${slug}/environments/dev`);
 /** @type {Schemas["Environment"] | undefined} */
@@ -38,24 +24,16 @@ let shown;
 /** Whether the project is taken down. Then the game's address has nothing for a frame to show. */
 let isDown = false;
 
-/** Loads the game again. A new element, unlike a new address, adds nothing to the tab's history. */
-const reload = () => {
-  const frame = make("iframe", {
-    className: "game-frame",
-    title: `${slug}, its dev environment`,
-    allow: ALLOWED,
-    src: game,
-  });
-  frame.sandbox.add(...SANDBOX);
-  byId("stage").querySelector("iframe")?.remove();
-  byId("stage").append(frame);
-};
+/** @type {Panes} */
+let panes;
 
 /** @param {Schemas["Environment"]} environment */
 const drawWarnings = ({ warnings, deployment: current }) => {
   byId("warnings").hidden = !current;
   byId("warnings").classList.toggle("warned", warnings.length > 0);
   byId("no-warnings").hidden = warnings.length > 0;
+  byId("drawer-words").hidden = !current || !warnings.length;
+  byId("drawer-words").textContent = count(warnings.length, "warning", "warnings");
   /** @param {Schemas["Warning"]} warning */
   const item = ({ code, message }) =>
     make(
@@ -93,7 +71,7 @@ const draw = (session, now) => {
   shown = now;
   for (const button of allById("reload", "fullscreen")) button.disabled = !current;
   if (id && id !== before) {
-    if (!isDown) reload();
+    if (!isDown) panes.start();
     if (before) byId("news").textContent = "Another deployment is shown now.";
   }
 };
@@ -126,7 +104,9 @@ const followLog = async (session, player) => {
     environment,
     has: (id) => Boolean(shown?.deployments.some((one) => one.id === id)),
   });
-  const log = new Log({ game, self: player.sub, sources, now: () => shown });
+  /** @param {string | null} who */
+  const paneOf = (who) => panes.find(who, player.sub);
+  const log = new Log({ game, self: player.sub, sources, now: () => shown, paneOf });
   const path = /** @type {const} */ (`/api/projects/${slug}/logs`);
   const { records } = await session.ask(`${path}?env=dev&limit=200`);
   // The stream goes on after the newest of these records, so no record is missing or comes twice.
@@ -159,9 +139,10 @@ const drawStanding = ({ standing }) => {
 enter(async (session, player) => {
   drawStanding(await session.ask(`/api/projects/${slug}`));
   const now = await session.ask(environment);
+  panes = new Panes(session);
   draw(session, now);
   await followLog(session, player);
-  byId("reload").onclick = reload;
+  byId("reload").onclick = () => panes.start();
   byId("fullscreen").onclick = () => byId("stage").requestFullscreen();
   watch(session);
 });

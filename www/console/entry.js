@@ -26,6 +26,8 @@ const SOURCES = {
  * @property {string} self the viewer's id
  * @property {Sources} sources
  * @property {() => Schemas["Environment"] | undefined} now returns the environment's present state
+ * @property {(player: string | null) => { number: number, name: string } | undefined} [paneOf]
+ *   returns the pane in which a player plays
  * @property {boolean} [withDay] whether moments are shown with their day
  */
 
@@ -35,14 +37,21 @@ const SOURCES = {
 const SHORT = 240;
 
 /**
- * Returns how the log names a player: by the end of the id.
+ * The names of test players, by id.
+ *
+ * @type {Map<string, string>}
+ */
+export const names = new Map();
+
+/**
+ * Returns how the log names a player: by the end of the id, unless it is a known test player.
  *
  * @param {string | null} player
  * @param {string} self
  */
 export const playerName = (player, self) => {
   if (!player) return "Unknown";
-  return player === self ? "You" : `Player ${player.slice(-8)}`;
+  return player === self ? "You" : (names.get(player) ?? `Player ${player.slice(-8)}`);
 };
 
 /**
@@ -229,7 +238,8 @@ export class Entry {
     this.record = record;
     this.withDay = Boolean(view.withDay);
     this.count = record.count;
-    const { level, message, url } = record;
+    const { level, message, url, player } = record;
+    const pane = view.paneOf?.(player);
     this.time = moment(record.time, this.withDay);
     this.times = make("span", { className: "times" });
     const short = message.length > SHORT ? `${message.slice(0, SHORT)}…` : message;
@@ -242,6 +252,7 @@ export class Entry {
       " ",
       this.times,
       " ",
+      ...(pane ? [make("span", { className: "who", textContent: pane.name }), " "] : []),
       userText(short, "text"),
     );
     if (level === "error" && url) head.append(" ", whereSeen(origin(record), record, view));
@@ -252,6 +263,7 @@ export class Entry {
     });
     this.fold = fold;
     this.element = make("li", { className: `entry ${LEVELS[level] ? level : ""}` }, fold);
+    if (pane) this.element.classList.add(`pane-${pane.number}`);
     this.#tell();
   }
 

@@ -6,6 +6,7 @@
 use std::net::{IpAddr, SocketAddr};
 use std::pin::pin;
 use std::sync::Arc;
+use std::time::Duration;
 
 use axum::Router;
 use axum::body::Body;
@@ -20,9 +21,11 @@ use crate::app::error_page::{self, GameLink, Ways};
 use crate::app::guard::{HANDLING, guard};
 use crate::app::routes::Routes;
 use crate::app::state::AppState;
+use crate::auth::panes::{self, PaneSession};
 use crate::games::catalogue::Game;
 use crate::games::hosts::{self, Site};
 use crate::games::page_metadata;
+use crate::games::panes::Pane;
 use crate::games::takedown::{self, Forgetting};
 use crate::hosting::backends::Backend;
 use crate::hosting::handlers::game_files;
@@ -60,6 +63,14 @@ impl Application for App {
             },
             Target::Game(game, backend) => {
                 self.play(&game, backend, &arrival.context, request).await
+            }
+            Target::Pane(game, backend, delay) => {
+                let answer = async {
+                    panes::wait(delay).await;
+                    self.play(&game, backend, &arrival.context, request).await
+                };
+                // Few requests are for a pane, and every request copies the future of all.
+                Box::pin(answer).await
             }
         };
         if arrival.navigates && response.status() == StatusCode::NOT_FOUND {
@@ -162,7 +173,7 @@ impl App {
                 &platform.config.keep_cookies,
                 || u16::from_be_bytes(platform.entropy.bytes()),
             ),
-            Some(Site::Game(_)) | None => Vec::new(),
+            Some(Site::Game(_) | Site::Pane(_)) | None => Vec::new(),
         }
     }
 
@@ -173,6 +184,7 @@ impl App {
         if let Some(stay) = &arrival.stay {
             let game = match &site {
                 Site::Game(game) => Some(Arc::clone(&game.audience)),
+                Site::Pane(pane) => Some(Arc::clone(&pane.game.audience)),
                 Site::Console | Site::Auth => None,
             };
             stay.is_of(arrival.context.client, game);
@@ -180,6 +192,7 @@ impl App {
         let router = match site {
             Site::Console => &self.routes.console,
             Site::Auth => &self.routes.auth,
+            Site::Pane(pane) => return self.pane_target(pane, parts, arrival),
             Site::Game(game) => {
                 arrival.game = arrival.navigates.then(|| Arc::clone(&game));
                 arrival.forgetting = self.forgetting(&game, &parts.headers);
@@ -197,6 +210,42 @@ impl App {
         };
         parts.extensions.insert(arrival.context.clone());
         Target::Router(router.clone())
+    }
+
+    /// Returns what handles a request to a pane of the Build page. Without a session it shows
+    /// nothing of the game.
+    fn pane_target(&self, pane: Pane, parts: &mut Parts, arrival: &mut Arrival) -> Target {
+        let game = Arc::clone(&pane.game);
+        arrival.forgetting = self.forgetting(&game, &parts.headers);
+        if game.taken_down {
+            return Target::Ready(takedown::answer(&parts.headers));
+        }
+        let session = PaneSession::of(&self.state.auth, &pane, &parts.headers);
+        let path = parts.uri.path();
+        if paths::is_platforms(path) {
+            if let Some(session) = session {
+                if let Some(response) = session.decides(path, &parts.headers) {
+                    return Target::Ready(response);
+                }
+                parts.extensions.insert(session);
+            }
+            parts.extensions.insert(pane);
+            parts.extensions.insert(game);
+            parts.extensions.insert(arrival.context.clone());
+            return Target::Router(self.routes.pane.clone());
+        }
+        let Some(session) = session else {
+            return Target::Ready(panes::closed().into_response());
+        };
+        let backend = self.state.hosting.backends.find(&game, path);
+        let to_backend = backend.is_some();
+        if let Some(response) = session.decides_for_game(&parts.headers, to_backend) {
+            return Target::Ready(response);
+        }
+        if to_backend {
+            address_as_dev(&mut parts.headers, &pane);
+        }
+        Target::Pane(game, backend, session.delay(to_backend))
     }
 
     /// Returns which of the game's data the browser must delete.
@@ -372,6 +421,22 @@ enum Target {
     Router(Router),
     /// The game itself: its backend if the path belongs to it, otherwise its files.
     Game(Arc<Game>, Option<Arc<Backend>>),
+    /// The same in a pane of the Build page, after a delay.
+    Pane(Arc<Game>, Option<Arc<Backend>>, Duration),
+}
+
+/// Names the dev environment in place of a pane as the origin of a request: a backend may compare
+/// it, and knows no panes.
+fn address_as_dev(headers: &mut HeaderMap, pane: &Pane) {
+    for name in [header::ORIGIN, header::REFERER] {
+        let value = headers.get(&name).and_then(|value| value.to_str().ok());
+        let rest = value.and_then(|value| value.strip_prefix(&pane.origin));
+        let rest = rest.filter(|rest| rest.is_empty() || rest.starts_with('/'));
+        let value = rest.map(|rest| format!("{}{rest}", pane.game.origin));
+        if let Some(value) = value.and_then(|value| HeaderValue::try_from(value).ok()) {
+            headers.insert(name, value);
+        }
+    }
 }
 
 /// Logs a request: never a header or a query.

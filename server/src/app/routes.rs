@@ -5,7 +5,7 @@ use std::sync::Arc;
 use axum::http::HeaderValue;
 use axum::middleware::{from_fn, from_fn_with_state, map_response};
 use axum::response::Response;
-use axum::routing::{any, get, post};
+use axum::routing::{MethodRouter, any, get, post};
 use axum::{Extension, Router};
 use platform_protocol::command_line::VERSION_HEADER;
 use platform_protocol::paths;
@@ -16,8 +16,8 @@ use crate::app::state::AppState;
 use crate::app::{guard, openapi};
 use crate::auth::demo_provider::{self, DemoProvider};
 use crate::auth::handlers::{
-    callback, demo_provider as demo, device, key_set, metadata, new_guest, profile, restore_guest,
-    sign_in_page, sign_out, start_sign_in, token,
+    callback, demo_provider as demo, device, key_set, metadata, new_guest, pane, profile,
+    restore_guest, sign_in_page, sign_out, start_sign_in, token,
 };
 use crate::auth::redirect::DEVICE_PAGE;
 use crate::console::files;
@@ -47,6 +47,8 @@ pub struct Routes {
     /// The platform's own paths on `<slug>.platform.localhost` and `dev-<slug>.platform.localhost`;
     /// all other paths belong to the game.
     pub game: Router,
+    /// The platform's own paths on the address of a pane of the Build page.
+    pub pane: Router,
 }
 
 /// Returns the routers of all hosts.
@@ -66,7 +68,8 @@ pub(super) fn routes_with(state: &AppState, api: Router<AppState>) -> Routes {
         auth: in_time(auth_routes(state))
             .merge(cookie_routes(&state.games))
             .with_state(state.clone()),
-        game: in_time(game_routes()).with_state(state.clone()),
+        game: in_time(game_routes(get(runtime_files::script))).with_state(state.clone()),
+        pane: in_time(pane_routes(&state.games)).with_state(state.clone()),
     }
 }
 
@@ -205,9 +208,9 @@ fn demo_provider_routes(provider: &Arc<DemoProvider>) -> Router<AppState> {
 }
 
 /// Paths on a game's address that its page requests from the platform.
-fn game_routes() -> Router<AppState> {
+fn game_routes(script: MethodRouter<AppState>) -> Router<AppState> {
     Router::new()
-        .route(paths::RUNTIME_JS, get(runtime_files::script))
+        .route(paths::RUNTIME_JS, script)
         .route(paths::RUNTIME_MAP, get(runtime_files::source_map))
         .route(paths::PLATFORM, get(platform_json::handle))
         .route(paths::HEARTBEAT, post(players::heartbeat::handle))
@@ -215,6 +218,23 @@ fn game_routes() -> Router<AppState> {
         .route("/__platform", any(nothing_here))
         .route(paths::PREFIX, any(nothing_here))
         .route(&format!("{}{{*path}}", paths::PREFIX), any(nothing_here))
+}
+
+/// The same on the address of a pane, which issues the tokens of its player itself.
+fn pane_routes(games: &Arc<GamesState>) -> Router<AppState> {
+    let console = Arc::new(pane::ConsoleAlone(Arc::clone(games)));
+    let begin = post(pane::begin);
+    let begin = begin.layer(from_fn_with_state(
+        console,
+        cors::with_cookie::<pane::ConsoleAlone>,
+    ));
+    let below = |path: &str| format!("{}{path}", paths::PANE);
+    game_routes(get(runtime_files::script_of_pane))
+        .route(paths::PANE, begin)
+        .route(&below(paths::TOKEN), post(pane::token))
+        .route(&below(paths::SIGN_OUT), post(pane::sign_out))
+        .route(&below(paths::LOGIN), get(pane::back))
+        .route(&below(paths::PROFILE), get(pane::back))
 }
 
 /// Adds responses for handlers that take too long, and for methods that a path does not support.

@@ -11,6 +11,7 @@
 //! | [`redirect`] | return addresses of the auth service's pages |
 //! | [`suspensions`], [`ended_sessions`] | suspensions and ended sessions, while their tokens live |
 //! | [`sessions`] | sweeping sessions |
+//! | [`panes`] | sessions of the Build page's panes, and the conditions in them |
 //! | [`guest_limits`], [`devices`] | rate limits on creating guests, and on devices |
 //! | [`refusal_log`] | recording refusals, within limits |
 
@@ -24,6 +25,7 @@ pub mod guest_limits;
 pub mod handlers;
 pub mod keys;
 pub mod oidc;
+pub mod panes;
 pub mod project_caller;
 pub mod redirect;
 pub mod refusal_log;

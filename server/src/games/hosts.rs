@@ -4,9 +4,11 @@ use std::sync::Arc;
 
 use axum::http::request::Parts;
 use axum::http::{HeaderName, header};
+use platform_protocol::names::Environment;
 use platform_protocol::problem::ProblemCode;
 
 use crate::games::catalogue::{Catalogue, Game};
+use crate::games::panes::{self, Pane};
 use crate::origin::{AUTH_LABEL, PlatformOrigin};
 use crate::web::api_error::ApiError;
 
@@ -21,6 +23,8 @@ pub enum Site {
     Auth,
     /// A game, in one environment.
     Game(Arc<Game>),
+    /// A pane of the Build page.
+    Pane(Pane),
 }
 
 /// Returns the host that a request names: the target's authority takes precedence over `Host` (RFC
@@ -96,9 +100,21 @@ fn known_site(
         return Some(Site::Auth);
     }
     if label.bytes().any(|byte| byte.is_ascii_uppercase()) {
-        return catalogue.find(&label.to_ascii_lowercase()).map(Site::Game);
+        return game_or_pane(&label.to_ascii_lowercase(), origin, catalogue);
     }
-    catalogue.find(label).map(Site::Game)
+    game_or_pane(label, origin, catalogue)
+}
+
+/// Finds the site of a host label in lower case. An old project may have a slug like a pane's label,
+/// and keeps its address.
+fn game_or_pane(label: &str, origin: &PlatformOrigin, catalogue: &Catalogue) -> Option<Site> {
+    if let Some(game) = catalogue.find(label) {
+        return Some(Site::Game(game));
+    }
+    let shown = catalogue.find(panes::shown_in(label)?)?;
+    // A preview's name may look like a dev environment's label.
+    let is_dev = shown.environment == Environment::Dev && shown.preview.is_none();
+    is_dev.then(|| Site::Pane(Pane::new(label, &shown, origin)))
 }
 
 fn read_port(text: &str) -> Option<u16> {
@@ -119,6 +135,7 @@ mod tests {
             Some(Site::Console) => "console",
             Some(Site::Auth) => "auth",
             Some(Site::Game(_)) => "game",
+            Some(Site::Pane(_)) => "pane",
             None => "unknown",
         }
     }
@@ -156,6 +173,7 @@ mod tests {
             (".platform.localhost:8787", "unknown"),
             ("x.auth.platform.localhost:8787", "unknown"),
             ("nobody.platform.localhost:8787", "unknown"),
+            ("pane-1--dev-nobody.platform.localhost:8787", "unknown"),
             ("platform.localhost:", "unknown"),
             ("platform.localhost:+8787", "unknown"),
             ("platform.localhost:8787:8787", "unknown"),

@@ -8,6 +8,7 @@
 //! | [`content_hash`], [`immutable_files`] | which files of a deployment never change under their names |
 //! | [`page_metadata`] | titles and images of pages |
 //! | [`inspection`] | results of inspecting a deployment: title, images, warnings |
+//! | [`panes`] | the addresses on which the Build page shows a game to several test players |
 //! | [`live`] | current players: data that may be lost |
 //! | [`takedown`] | responses for a game that was taken down |
 
@@ -19,6 +20,7 @@ pub mod immutable_files;
 pub mod inspection;
 pub mod live;
 pub mod page_metadata;
+pub mod panes;
 mod state;
 pub mod takedown;
 

@@ -39,9 +39,9 @@ impl RuntimeFiles {
     /// # Errors
     /// [`RuntimeError`]
     pub fn new(origin: &PlatformOrigin, heartbeat_seconds: u64) -> Result<Self, RuntimeError> {
-        let script = with_settings(SCRIPT, origin, heartbeat_seconds)?;
+        let settings = settings(&origin.auth_url(), origin, heartbeat_seconds);
         let script = Asset::new(
-            Packed::new(script.into())?,
+            Packed::new(with_settings(SCRIPT, &settings?)?.into())?,
             "text/javascript; charset=utf-8",
             CACHE_CONTROL,
         );
@@ -57,13 +57,29 @@ impl RuntimeFiles {
     }
 }
 
-fn with_settings(
-    script: &str,
+/// Returns the runtime for a pane of the Build page, which asks `auth_url` in place of the auth
+/// service.
+///
+/// # Errors
+/// [`RuntimeError`]
+pub fn script_for(
+    auth_url: &str,
     origin: &PlatformOrigin,
     heartbeat_seconds: u64,
 ) -> Result<String, RuntimeError> {
-    let settings =
-        serde_json::to_string(&(origin.auth_url(), origin.to_string(), heartbeat_seconds))?;
+    with_settings(SCRIPT, &settings(auth_url, origin, heartbeat_seconds)?)
+}
+
+fn settings(
+    auth_url: &str,
+    origin: &PlatformOrigin,
+    heartbeat_seconds: u64,
+) -> Result<String, RuntimeError> {
+    let settings = (auth_url, origin.to_string(), heartbeat_seconds);
+    Ok(serde_json::to_string(&settings)?)
+}
+
+fn with_settings(script: &str, settings: &str) -> Result<String, RuntimeError> {
     match script.split_once(SETTINGS_PLACEHOLDER) {
         Some((before, after)) if !after.contains(SETTINGS_PLACEHOLDER) => {
             Ok(format!("{before}{settings}{after}"))
@@ -79,13 +95,14 @@ mod tests {
     #[test]
     fn the_settings_take_the_placeholders_place() {
         let origin = PlatformOrigin::local(8787);
-        let script = with_settings("start(__PLATFORM_SETTINGS__)", &origin, 30).unwrap();
+        let settings = settings(&origin.auth_url(), &origin, 30).unwrap();
+        let script = with_settings("start(__PLATFORM_SETTINGS__)", &settings).unwrap();
         assert_eq!(
             script,
             r#"start(["http://auth.platform.localhost:8787","http://platform.localhost:8787",30])"#
         );
         for wrong in ["start()", "__PLATFORM_SETTINGS__ __PLATFORM_SETTINGS__"] {
-            assert!(with_settings(wrong, &origin, 30).is_err(), "{wrong}");
+            assert!(with_settings(wrong, "[]").is_err(), "{wrong}");
         }
     }
 

@@ -27,8 +27,8 @@ use utoipa_axum::routes;
 
 use self::handlers::{
     backend, create_project, deploy_tokens, deployed_file, deployment, environment, frames,
-    invitations, isolation, list_projects, listing, people, previews, project, rollback, takedown,
-    test_token, webhook,
+    invitations, isolation, list_projects, listing, pane, people, previews, project, rollback,
+    takedown, test_token, webhook,
 };
 pub use self::state::ProjectsState;
 use crate::auth::AuthState;
@@ -47,6 +47,7 @@ where
         .routes(routes!(takedown::enable))
         .routes(routes!(takedown::restore))
         .routes(routes!(test_token::handle))
+        .routes(routes!(pane::handle))
         .routes(routes!(deploy_tokens::list, deploy_tokens::create))
         .routes(routes!(deploy_tokens::revoke))
         .routes(routes!(webhook::read, webhook::set, webhook::remove))

@@ -173,6 +173,7 @@ fn of_projects(deployment: &str) -> Vec<Call> {
     let none = || Body::Nothing;
     let create = json(json!({ "slug": "of-{caller}" }));
     let test_user = json(json!({ "number": 1 }));
+    let pane = json(json!({ "pane": 1, "number": 1 }));
     let new_token = json(json!({ "name": "of-{caller}", "scopes": ["logs"] }));
     let mut calls = vec![
         (get.clone(), "/api/openapi.json", none(), EVERYBODY),
@@ -182,6 +183,7 @@ fn of_projects(deployment: &str) -> Vec<Call> {
         (get.clone(), project!(""), none(), READ),
         (get.clone(), "/api/projects/none", none(), NOTHING),
         (post.clone(), project!("/test-tokens"), test_user, WRITE),
+        (post.clone(), project!("/panes"), pane, WRITE),
         (get.clone(), project!("/logs"), none(), LOGS),
         (get.clone(), project!("/logs/stream"), none(), LOGS),
         (get.clone(), project!("/players"), none(), READ),

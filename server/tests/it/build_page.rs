@@ -8,12 +8,17 @@ async fn the_build_page_runs_its_own_modules_and_frames_the_game_alone() {
     let page = send(app.get("", "/build/some-game")).await;
     assert_eq!(page.status, 200);
     let policy = page.header("content-security-policy").unwrap();
-    let (auth, game) = (app.origin("auth"), app.origin("dev-some-game"));
+    let auth = app.origin("auth");
+    let panes = (1..=4).map(|number| app.origin(&format!("pane-{number}--dev-some-game")));
+    let games: Vec<_> = std::iter::once(app.origin("dev-some-game"))
+        .chain(panes)
+        .collect();
+    let games = games.join(" ");
     assert_eq!(
         policy,
         format!(
             "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src \
-             'self' {auth} {game}; frame-src {game}; form-action 'none'; base-uri 'none'; \
+             'self' {auth} {games}; frame-src {games}; form-action 'none'; base-uri 'none'; \
              frame-ancestors 'none'; require-trusted-types-for 'script'; trusted-types 'none'"
         )
     );

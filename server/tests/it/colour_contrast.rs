@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use crate::support::{TestApp, send};
 
 /// Pairs of text and background colours, and of lines that show the edges of controls.
-const TEXT: [(&str, &str); 25] = [
+const TEXT: [(&str, &str); 29] = [
     ("ink", "paper"),
     ("ink", "surface"),
     ("ink", "tint"),
@@ -31,13 +31,21 @@ const TEXT: [(&str, &str); 25] = [
     ("soft", "warn-tint"),
     ("warn", "warn-tint"),
     ("accent", "danger-tint"),
+    ("pane-1", "paper"),
+    ("pane-2", "paper"),
+    ("pane-3", "paper"),
+    ("pane-4", "paper"),
 ];
-const CONTROLS: [(&str, &str); 5] = [
+const CONTROLS: [(&str, &str); 9] = [
     ("control", "surface"),
     ("control", "paper"),
     ("accent", "paper"),
     ("accent", "tint"),
     ("danger", "surface"),
+    ("pane-1", "surface"),
+    ("pane-2", "surface"),
+    ("pane-3", "surface"),
+    ("pane-4", "surface"),
 ];
 
 /// Relative luminance (WCAG 2.2) of `#rrggbb`.
@@ -79,7 +87,7 @@ async fn every_pair_of_colours_can_be_read_in_light_and_dark() {
     let (light, rest) = css.split_once("prefers-color-scheme: dark").unwrap();
     let (dark, rest) = rest.split_once("@layer base").unwrap();
     let (light, dark) = (colours(light), colours(dark));
-    assert_eq!(light.len(), 16);
+    assert_eq!(light.len(), 20);
     let names = |colours: &HashMap<&str, &str>| {
         let mut names: Vec<_> = colours.keys().map(ToString::to_string).collect();
         names.sort();

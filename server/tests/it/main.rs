@@ -44,6 +44,7 @@ mod nodes;
 mod operations;
 mod operator;
 mod pages;
+mod panes;
 mod people;
 mod players;
 #[cfg(feature = "cluster")]

@@ -137,6 +137,11 @@ pub(crate) async fn logged(stage: &Stage, part: &str) {
     .await;
 }
 
+/// Opens the drawer with the warnings, the deployments and the backend's variables.
+pub(crate) async fn open_drawer(stage: &Stage) {
+    stage.click("#drawer > summary").await;
+}
+
 pub(crate) async fn choose(stage: &Stage, field: &str, value: &str) {
     let script = "const field = document.getElementById(arguments[0]);
         field.value = arguments[1]; field.dispatchEvent(new Event('change'))";
@@ -323,6 +328,7 @@ async fn repeats_fold_and_the_log_is_filtered_paused_and_cleared(stage: Stage) {
 async fn an_earlier_deployment_is_shown_again(stage: Stage) {
     let page = |title: &str| format!("{}<h1>{title}</h1>", PageBuilder::new().html());
     let scene = Scene::open(&stage, PageBuilder::new().after("<meta name=one>")).await;
+    open_drawer(&stage).await;
     stage.says("The page loads the runtime as it should.").await;
     let bare = "<!doctype html><title>Two</title><h1>two</h1>";
     scene
@@ -387,6 +393,7 @@ async fn a_project_of_somebody_else_tells_nothing(stage: Stage) {
 async fn the_build_page_has_no_barrier_and_fits_a_phone(stage: Stage) {
     stage.tolerate_log("deliberate");
     let scene = Scene::open(&stage, PageBuilder::new().before(GAME)).await;
+    open_drawer(&stage).await;
     let bare = "<!doctype html><html lang=en><title>Two</title><h1>two</h1>";
     scene
         .owner

@@ -18,7 +18,7 @@ use reqwest::Method;
 use serde_json::{Value, json};
 use uuid::Uuid;
 
-use crate::build::{Scene, choose, entries, logged};
+use crate::build::{Scene, choose, entries, logged, open_drawer};
 
 platform_tests::browser_tests![
     a_stream_that_breaks_off_again_and_again_loses_and_repeats_nothing,
@@ -218,6 +218,7 @@ async fn a_suspended_account_reads_so_and_may_sign_in_as_somebody_else(stage: St
         (stage.look(button, vec![]).await == true).then_some(())
     })
     .await;
+    open_drawer(&stage).await;
     stage.click("#deployments button").await;
     stage.says("Roll back?").await;
     let (platform, now) = (&scene.platform, scene.platform.clock.now());
@@ -252,6 +253,7 @@ async fn the_three_variables_are_copied(stage: Stage) {
     assert_eq!(status, 200);
     let variables = environment["variables"].as_object().unwrap();
     assert_eq!(variables.len(), 3);
+    open_drawer(&stage).await;
     let field = "const field = document.createElement('textarea'); field.id = 'paste';
         document.querySelector('h1').after(field)";
     stage.look(field, vec![]).await;
@@ -439,6 +441,7 @@ async fn a_roll_back_that_is_refused_says_why(stage: Stage) {
         let chain = stage.browser().session.action_chain().send_keys(key);
         chain.perform().await.unwrap();
     };
+    open_drawer(&stage).await;
     stage.click("#deployments button").await;
     stage.says("Roll back?").await;
     assert_eq!(stage.focused().await.unwrap().0, "Cancel");

@@ -70,6 +70,25 @@ async fn write(stage: &Stage, label: &str, text: &str) {
     keys(stage, text).await;
 }
 
+/// Deploys two versions of the game, and waits until the page can roll back to the first.
+async fn deploy_twice(stage: &Stage, scene: &Scene) {
+    for name in ["one", "two"] {
+        scene.platform.clock.advance(1_000);
+        let page = PageBuilder::new()
+            .after(&format!("<meta name={name}>"))
+            .html();
+        scene
+            .owner
+            .deploy("game", "dev", &[("index.html", &page)])
+            .await;
+    }
+    let earlier = "return document.querySelector('#deployments button') !== null";
+    poll::until("there is something to roll back to", async || {
+        (stage.look(earlier, vec![]).await == true).then_some(())
+    })
+    .await;
+}
+
 async fn a_developer_without_a_mouse_gets_everywhere(stage: Stage) {
     let platform = Platform::start(&[]).await;
     let origin = platform.site.origin.clone();
@@ -91,21 +110,7 @@ async fn a_developer_without_a_mouse_gets_everywhere(stage: Stage) {
 
     let owner = Owner::sign_in(&platform.site, "Ada").await;
     let scene = Scene { platform, owner };
-    for name in ["one", "two"] {
-        scene.platform.clock.advance(1_000);
-        let page = PageBuilder::new()
-            .after(&format!("<meta name={name}>"))
-            .html();
-        scene
-            .owner
-            .deploy("game", "dev", &[("index.html", &page)])
-            .await;
-    }
-    let earlier = "return document.querySelector('#deployments button') !== null";
-    poll::until("there is something to roll back to", async || {
-        (stage.look(earlier, vec![]).await == true).then_some(())
-    })
-    .await;
+    deploy_twice(&stage, &scene).await;
     let records = [record("info", "a word"), record("error", "a mishap")];
     scene.log(&records, None).await;
     logged(&stage, "a mishap").await;
@@ -118,6 +123,8 @@ async fn a_developer_without_a_mouse_gets_everywhere(stage: Stage) {
     })
     .await;
 
+    reach(&stage, "Details").await;
+    keys(&stage, Key::Enter).await;
     reach(&stage, "Roll back to the deployment of").await;
     keys(&stage, Key::Enter).await;
     stage.says("Roll back?").await;

@@ -33,6 +33,7 @@ mod local;
 mod logs;
 mod page_environment;
 mod pages;
+mod panes;
 mod profile;
 mod program;
 mod project;
@@ -78,6 +79,7 @@ fn main() -> std::process::ExitCode {
         build_games::TESTS,
         build_hostile::TESTS,
         build_stream::TESTS,
+        panes::TESTS,
         keyboard::TESTS,
         tokens::TESTS,
         calls::TESTS,

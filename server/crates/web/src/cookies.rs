@@ -162,6 +162,39 @@ pub fn set_left(secret: &LeftSecret, secure: bool) -> HeaderValue {
     lasting(left_cookie_name(secure), value, secure, life)
 }
 
+/// Returns the name of the cookie with the session of a pane of the Build page.
+#[must_use]
+pub const fn pane_cookie_name(secure: bool) -> &'static str {
+    if secure {
+        "__Host-platform-pane"
+    } else {
+        "platform-pane"
+    }
+}
+
+/// Reads the sessions of a pane. Over http another host may have set one of several, so each must be
+/// verified; over https browsers send only one.
+#[must_use]
+pub fn read_panes(headers: &HeaderMap, secure: bool) -> Vec<String> {
+    let values = values(headers, pane_cookie_name(secure));
+    values.take(if secure { 1 } else { LOOKED_AT }).collect()
+}
+
+/// Returns the `Set-Cookie` value that sets the session of a pane for `seconds`. It is only sent
+/// with requests of the platform's own pages and games.
+#[must_use]
+pub fn set_pane(session: String, secure: bool, seconds: u64) -> HeaderValue {
+    let life = Duration::seconds(i64::try_from(seconds).unwrap_or(0));
+    let cookie = Cookie::build((pane_cookie_name(secure), session))
+        .http_only(true)
+        .same_site(SameSite::Strict)
+        .secure(secure)
+        .path("/")
+        .max_age(life)
+        .build();
+    header_value(&cookie)
+}
+
 /// Returns the name of the cookie that records that foreign cookies were found and are being
 /// expired.
 const fn healed_name(secure: bool) -> &'static str {
@@ -236,6 +269,7 @@ mod tests {
         let secret = SessionSecret::from_bytes([0; 32]);
         assert_snapshot!(set_session(&secret, false).to_str().unwrap(), @"platform-session=AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA; HttpOnly; SameSite=Lax; Path=/; Max-Age=34560000; Priority=High");
         assert_snapshot!(set_session(&secret, true).to_str().unwrap(), @"__Host-platform-session=AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA; HttpOnly; SameSite=Lax; Secure; Path=/; Max-Age=34560000; Priority=High");
+        assert_snapshot!(set_pane("a.b.c".to_owned(), true, 1_800).to_str().unwrap(), @"__Host-platform-pane=a.b.c; HttpOnly; SameSite=Strict; Secure; Path=/; Max-Age=1800; Priority=High");
         assert_snapshot!(clear_session(true).to_str().unwrap(), @"__Host-platform-session=; HttpOnly; SameSite=Lax; Secure; Path=/; Max-Age=0; Priority=High");
     }
 

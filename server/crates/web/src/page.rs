@@ -125,17 +125,17 @@ pub fn render_games(
     }
 }
 
-/// Renders a page for developers, whose own scripts call the project API. The page may show `game`,
-/// an origin, in a frame and read its files, and nothing else.
+/// Renders a page for developers, whose own scripts call the project API. The page may show `games`,
+/// origins with spaces between them, in frames and read their files, and nothing else.
 #[must_use]
-pub fn render_console(template: &impl Template, auth_url: &str, game: Option<&str>) -> Response {
+pub fn render_console(template: &impl Template, auth_url: &str, games: Option<&str>) -> Response {
     let html = match template.render() {
         Ok(html) => html,
         Err(error) => return ApiError::internal(&error).into_response(),
     };
-    let frames = game.unwrap_or("'none'");
+    let frames = games.unwrap_or("'none'");
     // Source maps are files of the game.
-    let sources = game.map_or_else(String::new, |game| format!(" {game}"));
+    let sources = games.map_or_else(String::new, |games| format!(" {games}"));
     let policy = format!(
         "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src \
          'self' {auth_url}{sources}; frame-src {frames}; form-action 'none'; base-uri 'none'; \

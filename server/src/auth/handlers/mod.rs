@@ -12,6 +12,7 @@ pub mod metadata;
 pub mod new_guest;
 mod own_form;
 mod page_visitor;
+pub mod pane;
 pub mod profile;
 pub mod restore_guest;
 mod return_link;

@@ -245,8 +245,16 @@ fn token_answer(
         token_type: BEARER.to_owned(),
         expires_in: life,
     };
-    let json = serde_json::to_vec(&answer).map_err(|error| ApiError::internal(&error))?;
+    let mut response = json_answer(&answer)?;
+    if let Some(cookie) = cookie {
+        response.headers_mut().insert(header::SET_COOKIE, cookie);
+    }
+    Ok(response)
+}
 
+/// Returns a token as a response that no cache stores.
+pub(super) fn json_answer(answer: &TokenAnswer) -> Result<Response, ApiError> {
+    let json = serde_json::to_vec(answer).map_err(|error| ApiError::internal(&error))?;
     let mut response = Response::new(Body::from(json));
     let headers = response.headers_mut();
     headers.insert(
@@ -254,8 +262,5 @@ fn token_answer(
         HeaderValue::from_static("application/json"),
     );
     headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-store"));
-    if let Some(cookie) = cookie {
-        headers.insert(header::SET_COOKIE, cookie);
-    }
     Ok(response)
 }

@@ -18,6 +18,7 @@ use url::form_urlencoded;
 use crate::auth::redirect::REDIRECT;
 use crate::console::ConsoleState;
 use crate::console::files::Scripts;
+use crate::games::panes;
 use crate::web::api_error::ApiError;
 use crate::web::page::{self, Layout};
 
@@ -78,10 +79,12 @@ pub async fn project(
         game: &game,
         game_host: game.split_once("://").map_or("", |(_, host)| host),
     };
+    let mut shown = panes::origins(&slug, &state.platform.origin);
+    shown.insert(0, game.clone());
     Ok(page::render_console(
         &page,
         &state.platform.auth_url,
-        Some(&game),
+        Some(&shown.join(" ")),
     ))
 }
 

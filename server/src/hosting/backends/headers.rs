@@ -8,7 +8,7 @@ use platform_serving::forwarding::{drop_hop_by_hop, drop_spoofed, introduce};
 
 use crate::games::catalogue::Game;
 use crate::games::takedown::forgot_cookie_name;
-use crate::web::cookies::session_cookie_name;
+use crate::web::cookies::{pane_cookie_name, session_cookie_name};
 use crate::web::csrf::browser_cookie_name;
 use crate::web::request_context::Context;
 use crate::web::request_id::X_REQUEST_ID;
@@ -30,13 +30,15 @@ const FOR_PROXIES: [HeaderName; 8] = [
 ];
 
 /// The platform's cookies, over https and http.
-const COOKIES: [&str; 6] = [
+const COOKIES: [&str; 8] = [
     session_cookie_name(true),
     session_cookie_name(false),
     browser_cookie_name(true),
     browser_cookie_name(false),
     forgot_cookie_name(true),
     forgot_cookie_name(false),
+    pane_cookie_name(true),
+    pane_cookie_name(false),
 ];
 
 /// Converts a visitor's headers to those for a backend, with the platform's own `assertion`.

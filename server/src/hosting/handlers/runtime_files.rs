@@ -2,15 +2,41 @@
 
 use std::sync::Arc;
 
+use axum::Extension;
 use axum::extract::State;
-use axum::http::HeaderMap;
-use axum::response::Response;
+use axum::http::{HeaderMap, HeaderValue, header};
+use axum::response::{IntoResponse as _, Response};
+use platform_protocol::paths;
 
-use crate::hosting::HostingState;
+use crate::games::panes::Pane;
+use crate::hosting::{HostingState, runtime};
+use crate::web::api_error::ApiError;
 
 /// Returns the script.
 pub async fn script(State(state): State<Arc<HostingState>>, headers: HeaderMap) -> Response {
     state.runtime.script.answer(&headers)
+}
+
+/// Returns the script for a pane of the Build page, whose own address issues its tokens.
+///
+/// # Errors
+/// `internal`, if the script was not built.
+pub async fn script_of_pane(
+    State(state): State<Arc<HostingState>>,
+    Extension(pane): Extension<Pane>,
+) -> Result<Response, ApiError> {
+    let platform = &state.platform;
+    let auth_url = format!("{}{}", pane.origin, paths::PANE);
+    let script = runtime::script_for(
+        &auth_url,
+        &platform.origin,
+        platform.config.heartbeat_seconds,
+    );
+    let script = script.map_err(|error| ApiError::internal(&error))?;
+    let kind = HeaderValue::from_static("text/javascript; charset=utf-8");
+    let cache = HeaderValue::from_static("no-cache");
+    let headers = [(header::CONTENT_TYPE, kind), (header::CACHE_CONTROL, cache)];
+    Ok((headers, script).into_response())
 }
 
 /// Returns the source map.

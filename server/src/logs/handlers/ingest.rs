@@ -19,10 +19,12 @@ use platform_protocol::log::{LogBatch, LogRecord};
 use platform_protocol::problem::ProblemCode;
 use serde_json::value::RawValue;
 
+use crate::auth::panes::PaneSession;
 use crate::clock::Millis;
 use crate::domain::log::{LogEntry, NewLogRecords};
 use crate::domain::page::PageId;
 use crate::games::catalogue::Game;
+use crate::games::panes::Pane;
 use crate::logs::LogsState;
 use crate::logs::sanitize::{mend_text, shortened, sound_metadata};
 use crate::logs::{LogRates, WAITING};
@@ -54,6 +56,7 @@ const BUSY: Duration = Duration::from_secs(5);
 pub async fn handle(
     State(state): State<Arc<LogsState>>,
     Extension(game): Extension<Arc<Game>>,
+    pane: (Option<Extension<Pane>>, Option<Extension<PaneSession>>),
     context: Context,
     headers: HeaderMap,
     request_body: Body,
@@ -76,16 +79,26 @@ pub async fn handle(
     // If the rest of the limit does not allow a verification, the records count as a stranger's.
     let affordable = !state.auth.tokens.are_new(&headers)
         || requests.count_many(&network, NEW_TOKEN).await.is_ok();
-    let player = affordable
-        .then(|| state.auth.tokens.of(&headers, &game.audience))
-        .flatten();
+    let player = match &pane.1 {
+        // The player is known even if the page has no token, or an invalid one.
+        Some(Extension(session)) => Some(Arc::clone(&session.player)),
+        None => affordable
+            .then(|| state.auth.tokens.of(&headers, &game.audience))
+            .flatten(),
+    };
     // Anybody can send records without a token and with any count.
     let mut repeats = if player.is_some() { MOST_REPEATS } else { 0 };
     let entries = batch
         .records
         .into_iter()
-        .map(|record| check(record, received_at, &mut repeats))
-        .collect::<Result<Vec<_>, _>>()?;
+        .map(|record| {
+            let entry = check(record, received_at, &mut repeats)?;
+            Ok(match &pane.0 {
+                Some(Extension(pane)) => as_in_dev(entry, pane),
+                None => entry,
+            })
+        })
+        .collect::<Result<Vec<_>, ApiError>>()?;
     let rates = match player {
         Some(_) => &state.limits.players,
         None => &state.limits.strangers,
@@ -164,6 +177,17 @@ fn check(
         metadata: record.metadata.map(|json| sound_metadata(json.get())),
         count: 1 + repeated,
     })
+}
+
+/// Returns a record of a pane with the address of the dev environment, so that its scripts are found
+/// and its errors are the same errors.
+fn as_in_dev(entry: LogEntry, pane: &Pane) -> LogEntry {
+    let rename = |text: String| text.replace(&pane.origin, &pane.game.origin);
+    LogEntry {
+        stack: entry.stack.map(rename),
+        url: entry.url.map(rename),
+        ..entry
+    }
 }
 
 /// Returns a page's time, moved to the nearest plausible one.

@@ -11,6 +11,7 @@ pub mod invitations;
 pub mod isolation;
 pub mod list_projects;
 pub mod listing;
+pub mod pane;
 pub mod people;
 pub mod previews;
 pub mod project;

@@ -4,7 +4,6 @@
 use std::sync::Arc;
 
 use axum::extract::State;
-use platform_protocol::claims::{GameTokenClaims, PrincipalKind};
 use platform_protocol::limits::{TEST_TOKEN_SECONDS, TEST_USERS};
 use platform_protocol::names::Environment;
 use platform_protocol::problem::ProblemCode;
@@ -13,6 +12,7 @@ use serde::Deserialize;
 use serde_json::Number;
 use utoipa::ToSchema;
 
+use crate::auth::panes;
 use crate::auth::project_caller::{ProjectEditor, ProjectPath};
 use crate::projects::ProjectsState;
 use crate::store::StoreError;
@@ -32,12 +32,16 @@ pub struct TestPlayer {
 }
 
 impl TestPlayer {
-    /// Returns the number. JSON can represent integers in several ways, such as `3` and `3.0` (RFC
-    /// 8259 §6).
     fn number(&self) -> Option<u8> {
-        let number = self.number.as_f64()?;
-        (1..=TEST_USERS).find(|known| (f64::from(*known) - number).abs() < f64::EPSILON)
+        one_of(&self.number, TEST_USERS)
     }
+}
+
+/// Returns a number from 1 to `last`. JSON can represent integers in several ways, such as `3` and
+/// `3.0` (RFC 8259 §6).
+pub(super) fn one_of(number: &Number, last: u8) -> Option<u8> {
+    let number = number.as_f64()?;
+    (1..=last).find(|known| (f64::from(*known) - number).abs() < f64::EPSILON)
 }
 
 /// A test player's token.
@@ -81,6 +85,35 @@ pub async fn handle(
     editor: ProjectEditor,
     wanted: Result<ApiJson<TestPlayer>, ApiError>,
 ) -> Result<ApiJson<TestTokenAnswer>, ApiError> {
+    let slug = &editor.project.slug;
+    let player = test_player(&state, &editor, wanted).await?;
+    let issued = u64::try_from(state.platform.clock.now() / 1_000).unwrap_or(0);
+    let audience = Environment::Dev.audience(slug);
+    let times = (issued, TEST_TOKEN_SECONDS);
+    let claims = panes::test_claims(&state.auth, &player, audience, times);
+    let access_token = state
+        .auth
+        .keys
+        .sign(&claims)
+        .map_err(|error| ApiError::internal(&error))?;
+    Ok(ApiJson(TestTokenAnswer {
+        access_token,
+        token_type: BEARER.to_owned(),
+        expires_in: TEST_TOKEN_SECONDS,
+        sub: claims.sub,
+        username: claims.username,
+    }))
+}
+
+/// Returns a test player of the caller's project.
+///
+/// # Errors
+/// `not-deployed`, `project-disabled`, `invalid-request`.
+pub(super) async fn test_player(
+    state: &ProjectsState,
+    editor: &ProjectEditor,
+    wanted: Result<ApiJson<TestPlayer>, ApiError>,
+) -> Result<panes::TestPlayer, ApiError> {
     let project = &editor.project;
     let standing = state.platform.store.find_standing(&project.slug).await?;
     if standing.is_some_and(|standing| standing.is_down()) {
@@ -114,29 +147,9 @@ pub async fn handle(
         known => known?,
     };
     let kind = if wanted.guest { "guest" } else { "user" };
-    let username = format!("test-{kind}-{number}");
-    let issued = u64::try_from(now / 1_000).unwrap_or(0);
-    let claims = GameTokenClaims {
-        sub: id.to_string(),
-        username: username.clone(),
-        aud: Environment::Dev.audience(&project.slug),
-        iss: state.platform.auth_url.clone(),
-        is_anon: wanted.guest,
-        principal_kind: PrincipalKind::TestUser,
-        exp: issued + TEST_TOKEN_SECONDS,
-        iat: issued,
-        jti: state.platform.entropy.uuid_v4().to_string(),
-    };
-    let access_token = state
-        .auth
-        .keys
-        .sign(&claims)
-        .map_err(|error| ApiError::internal(&error))?;
-    Ok(ApiJson(TestTokenAnswer {
-        access_token,
-        token_type: BEARER.to_owned(),
-        expires_in: TEST_TOKEN_SECONDS,
-        sub: claims.sub,
-        username,
-    }))
+    Ok(panes::TestPlayer {
+        id,
+        username: format!("test-{kind}-{number}"),
+        is_guest: wanted.guest,
+    })
 }
