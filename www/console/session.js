@@ -109,12 +109,25 @@ export class Session {
     return this.#asking;
   }
 
-  /** @returns {Promise<string>} */
-  async #ask() {
+  /**
+   * Returns whether the visitor is somebody: an account, or a guest who was here before. Nobody
+   * becomes a guest by this.
+   */
+  async knows() {
+    this.#asking ??= this.#ask("?guest=no").finally(() => (this.#asking = undefined));
+    return Boolean(await this.#asking);
+  }
+
+  /**
+   * Returns the token; an empty one for nobody.
+   *
+   * @returns {Promise<string>}
+   */
+  async #ask(query = "") {
     const began = performance.now();
     let response;
     try {
-      response = await fetch(`${this.#auth}/token`, {
+      response = await fetch(`${this.#auth}/token${query}`, {
         method: "POST",
         credentials: "include",
         cache: "no-store",
@@ -127,6 +140,7 @@ export class Session {
       if (refusal.slug === "session-expired") this.#over = refusal;
       throw refusal;
     }
+    if (response.status === 204) return "";
     const { access_token, expires_in } = await read(response);
     this.#token = access_token;
     this.#until = began + expires_in * 1000 * (1 - MARGIN);

@@ -344,7 +344,8 @@ struct Shown {
 
 impl Game {
     /// Whether players can play it: it is deployed to production, and not taken down.
-    fn is_playable(&self) -> bool {
+    #[must_use]
+    pub fn is_playable(&self) -> bool {
         self.environment == Environment::Prod && self.deployment.is_some() && !self.taken_down
     }
 

@@ -19,7 +19,7 @@ use axum::extract::FromRef;
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
-use self::handlers::{player_chart, players, ranking};
+use self::handlers::{own_games, player_chart, players, ranking};
 pub use self::state::PlayersState;
 use crate::auth::AuthState;
 
@@ -32,6 +32,8 @@ where
 {
     OpenApiRouter::default()
         .routes(routes!(ranking::handle))
+        .routes(routes!(own_games::list))
+        .routes(routes!(own_games::add, own_games::remove))
         .routes(routes!(players::handle))
         .routes(routes!(player_chart::handle))
 }

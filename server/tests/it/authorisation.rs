@@ -157,6 +157,19 @@ fn of_previews() -> Vec<Call> {
     ]
 }
 
+/// Returns every call about the caller's own games.
+fn of_players() -> Vec<Call> {
+    const FAVOURITE: &str = "/api/me/favourites/{slug}";
+    let none = || Body::Nothing;
+    vec![
+        (Method::GET, "/api/me/games", none(), ANYONE),
+        (Method::PUT, "/api/me/favourites/demo", none(), ANYONE),
+        // It is not in production yet.
+        (Method::PUT, FAVOURITE, none(), NOTHING),
+        (Method::DELETE, FAVOURITE, none(), ANYONE),
+    ]
+}
+
 /// Returns every call about how a project is listed.
 fn of_listings() -> Vec<Call> {
     const LISTING: &str = project!("/listing");
@@ -205,6 +218,7 @@ fn of_projects(deployment: &str) -> Vec<Call> {
     calls.extend(of_previews());
     calls.extend(of_listings());
     calls.extend(of_webhook());
+    calls.extend(of_players());
     calls.extend(of_environments(deployment));
     calls.extend([
         // An owner cannot undo what an administrator took down. The last caller in each row leaves

@@ -43,6 +43,7 @@ mod navigation;
 mod nodes;
 mod operations;
 mod operator;
+mod own_games;
 mod pages;
 mod panes;
 mod people;

@@ -64,14 +64,7 @@ async fn no_page_has_a_barrier_or_a_script(stage: Stage) {
         stage.open(&world.url(label, path)).await;
         examine(&stage, path).await;
     }
-    stage
-        .open(&world.url("demo", "/").replace("demo.", ""))
-        .await;
-    examine(&stage, "the console").await;
     for (path, what) in [
-        ("/?q=firefly&tag=arcade", "games that were found"),
-        ("/?q=nothing", "no game that was found"),
-        ("/games/demo", "the page of a game"),
         ("/cli", "the command line, without programs"),
         ("/docs", "the documents"),
         ("/docs?q=token", "what was found in the documents"),

@@ -14,7 +14,7 @@
 //! | [`device`], [`console_token`] | the command line's sign-in; tokens of the console and the command line |
 //! | [`deploy_token`] | the secrets with which programs deploy a project |
 //! | [`preview`] | previews of a project, and when an unused one ends |
-//! | [`listing`] | what the public page shows of a game |
+//! | [`listing`], [`player_game`] | what the public page shows of a game; players' favourites |
 //! | [`key`] | the life of a signing key |
 //! | [`node`] | servers that share a store, and what changes for them |
 //! | [`project`], [`room`], [`takedown`] | projects with their deployments, their storage, and
@@ -50,6 +50,7 @@ pub mod origin;
 pub mod page;
 pub mod people;
 pub mod player;
+pub mod player_game;
 pub mod presence;
 pub mod preview;
 pub mod project;

@@ -11,7 +11,7 @@
 //! | [`sign_ins`], [`merges`], [`suspensions`] | signing in to accounts, random histories of it,
 //! and suspended players |
 //! | [`devices`], [`deploy_tokens`], [`keys`] | the command line's sign-in; pipelines' secrets; signing keys |
-//! | [`projects`], [`deployments`], [`previews`], [`environments`], [`listings`], [`test_players`] | games, their files, previews, settings and test players |
+//! | [`projects`], [`deployments`], [`previews`], [`environments`], [`listings`], [`player_games`], [`test_players`] | games, their files, previews, settings and test players |
 //! | [`people`] | who may do what with a project, and invitations |
 //! | [`webhooks`] | where alerts are sent |
 //! | [`stored_files`] | files that several nodes share, and their removal |
@@ -46,6 +46,7 @@ pub mod merges;
 pub mod nodes;
 pub mod people;
 mod place;
+pub mod player_games;
 pub mod players;
 pub mod previews;
 pub mod projects;
@@ -238,6 +239,12 @@ macro_rules! suite {
                 of_many_who_join_at_once_no_more_do_than_may
                 a_developer_who_leaves_while_the_project_is_handed_on_owns_it_or_left
                 a_project_is_handed_on_once_and_nobody_joins_by_the_former_owners_invitation
+            }
+            player_games {
+                favourites_are_few_and_listed_with_what_was_played_last
+                what_was_played_is_forgotten_and_a_favourite_stays
+                a_guests_games_go_to_the_account_that_it_is_merged_into
+                games_of_players_go_with_their_project
             }
             players {
                 the_first_name_that_nobody_has_is_taken

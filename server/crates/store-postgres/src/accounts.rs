@@ -7,6 +7,7 @@ use uuid::Uuid;
 
 use super::database::Database;
 use super::error::Error;
+use super::player_games;
 use super::rows::{bytes, get};
 use super::transaction::Transaction;
 
@@ -69,8 +70,8 @@ pub(super) async fn merge(
              WHERE id = $1 AND NOT linked AND merged_into IS NULL",
             &[&guest, &account, &now],
         )
-        .await
-        .map(drop)
+        .await?;
+    player_games::unite(transaction, guest, account).await
 }
 
 pub(super) async fn list_identities(

@@ -15,10 +15,10 @@ use uuid::Uuid;
 
 use super::database::Value;
 use super::error::Error;
-use super::projects;
 use super::rows::{count, get};
 use super::store::PostgresStore;
 use super::transaction::Transaction;
+use super::{player_games, projects};
 
 #[async_trait]
 impl CountingStore for PostgresStore {
@@ -422,6 +422,14 @@ async fn add_play_times(transaction: &Transaction, times: &[NewPlayTime]) -> Res
         let key = (time.hour, project, time.environment.as_str(), time.player);
         *added.entry(key).or_default() += time.millis;
     }
+    let in_production = |key: &&(i64, i64, &str, Uuid)| key.2 == Environment::Prod.as_str();
+    // In ascending order of hours, so that the last one stays.
+    let played: BTreeMap<(Uuid, i64), i64> = added
+        .keys()
+        .filter(in_production)
+        .map(|key| ((key.3, key.1), key.0))
+        .collect();
+    player_games::note_played(transaction, &played).await?;
     let hours: Vec<i64> = added.keys().map(|key| key.0).collect();
     let projects: Vec<i64> = added.keys().map(|key| key.1).collect();
     let environments: Vec<&str> = added.keys().map(|key| key.2).collect();

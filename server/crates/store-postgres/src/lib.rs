@@ -49,6 +49,7 @@ mod logs;
 mod migrations;
 mod nodes;
 mod people;
+mod player_games;
 mod players;
 mod previews;
 mod projects;

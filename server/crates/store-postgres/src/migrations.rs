@@ -69,6 +69,10 @@ pub(super) const MAIN: Schema = Schema {
             "V10__webhooks",
             include_str!("../migrations/0010_webhooks.sql"),
         ),
+        (
+            "V11__player_games",
+            include_str!("../migrations/0011_player_games.sql"),
+        ),
     ],
 };
 

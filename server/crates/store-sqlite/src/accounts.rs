@@ -6,6 +6,7 @@ use rusqlite::{Connection, OptionalExtension as _, params};
 use uuid::Uuid;
 
 use super::error::Error;
+use super::player_games;
 use super::rows::uuid;
 
 /// Returns the player of an identity.
@@ -57,7 +58,7 @@ pub(super) fn merge(
              WHERE id = ?1 AND linked = 0 AND merged_into IS NULL",
         )?
         .execute(params![guest.as_bytes(), account.as_bytes(), now])?;
-    Ok(())
+    player_games::unite(connection, guest, account)
 }
 
 pub(super) fn list_identities(

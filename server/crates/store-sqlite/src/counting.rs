@@ -12,6 +12,7 @@ use platform_store::{CountingStore, StoreError};
 use rusqlite::{Connection, OptionalExtension as _, params};
 
 use super::error::Error;
+use super::player_games;
 use super::projects::project_id;
 use super::store::SqliteStore;
 
@@ -210,6 +211,7 @@ pub(super) fn add_play_times(connection: &Connection, times: &[NewPlayTime]) -> 
             time.player.as_bytes(),
             time.millis
         ])?;
+        player_games::note_played(connection, project, time)?;
     }
     Ok(())
 }

@@ -118,6 +118,10 @@ pub(super) const MAIN: Schema = Schema(&[
         "V28__webhooks",
         include_str!("../migrations/0028_webhooks.sql"),
     ),
+    (
+        "V29__player_games",
+        include_str!("../migrations/0029_player_games.sql"),
+    ),
 ]);
 
 /// Frontend log records.

@@ -20,6 +20,7 @@ mod listings;
 mod logs;
 mod nodes;
 mod people;
+mod player_games;
 mod players;
 mod previews;
 mod projects;
@@ -54,6 +55,7 @@ pub use self::listings::ListingStore;
 pub use self::logs::LogStore;
 pub use self::nodes::NodeStore;
 pub use self::people::PeopleStore;
+pub use self::player_games::PlayerGameStore;
 pub use self::players::{GuestCap, NewGuest, PlayerStore};
 pub use self::previews::PreviewStore;
 pub use self::projects::ProjectStore;
@@ -216,6 +218,7 @@ pub trait Store:
     + LogStore
     + NodeStore
     + PeopleStore
+    + PlayerGameStore
     + PlayerStore
     + PreviewStore
     + ProjectStore

@@ -372,6 +372,16 @@ pub const PARTS: &[Part] = &[
         ],
     ),
     Part::main(
+        "player_games",
+        &["player", "project"],
+        &[
+            ("player", Uuid),
+            ("project", Integer),
+            ("favourite_at", Integer),
+            ("played_at", Integer),
+        ],
+    ),
+    Part::main(
         "shared_secrets",
         &["name"],
         &[("name", Text), ("secret", Bytes)],

@@ -106,12 +106,13 @@ pub fn render(status: StatusCode, template: &impl Template) -> Response {
     }
 }
 
-/// Renders a page of the platform that shows games' images.
+/// Renders a page of the platform that shows games' images. Its own script asks the auth service,
+/// at `auth_url`, and the project API who visits it and what they play.
 #[must_use]
 pub fn render_games(
     status: StatusCode,
     template: &impl Template,
-    origin: &PlatformOrigin,
+    (origin, auth_url): (&PlatformOrigin, &str),
 ) -> Response {
     let html = match template.render() {
         Ok(html) => html,
@@ -119,6 +120,10 @@ pub fn render_games(
     };
     let games = origin.sub_domain("*");
     let policy = POLICY.replace("img-src 'self'", &format!("img-src 'self' {games}"));
+    let policy = format!(
+        "{policy}; script-src 'self'; connect-src 'self' {auth_url}; require-trusted-types-for \
+         'script'; trusted-types 'none'"
+    );
     match HeaderValue::from_str(&policy) {
         Ok(policy) => answer(status, html, policy),
         Err(error) => ApiError::internal(&error).into_response(),

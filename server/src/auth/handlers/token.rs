@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use axum::body::Body;
-use axum::extract::State;
+use axum::extract::{RawQuery, State};
 use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse as _, Response};
 use platform_protocol::claims::{GameTokenClaims, PrincipalKind};
@@ -33,6 +33,9 @@ use crate::web::request_context::Context;
 
 /// The endpoint takes no body. Bodies up to this number of bytes are accepted and ignored.
 pub(super) const IGNORED_BODY_BYTES: usize = 1_024;
+/// The query of a page that only wants to know who visits it: a visitor without a session gets no
+/// guest and no token.
+const NO_GUEST: &str = "guest=no";
 
 /// Responds to `POST /token`.
 ///
@@ -43,9 +46,11 @@ pub async fn handle(
     State(state): State<Arc<AuthState>>,
     caller: AllowedOrigin,
     context: Context,
+    RawQuery(query): RawQuery,
     headers: HeaderMap,
     request_body: Body,
 ) -> Result<Response, ApiError> {
+    let may_be_new = query.as_deref() != Some(NO_GUEST);
     body::read(request_body, IGNORED_BODY_BYTES).await?;
     let now = state.platform.clock.now();
     let secure = state.platform.origin.is_secure();
@@ -66,10 +71,12 @@ pub async fn handle(
     };
     let (session, secret) = match (session, held) {
         (Some(session), Some(secret)) => (session, secret),
+        _ if !may_be_new => return Ok(nobody()),
         (_, held) => return new_guest(&state, &caller, &context, held).await,
     };
     match session.status(now) {
         // The session has ended, so its secret leads to no guest any more.
+        SessionStatus::Stranger if !may_be_new => Ok(nobody()),
         SessionStatus::Stranger => new_guest(&state, &caller, &context, None).await,
         SessionStatus::Expired => Err(ProblemCode::SessionExpired.into()),
         SessionStatus::Suspended(reason) => Err(suspended(reason)),
@@ -91,6 +98,14 @@ pub async fn handle(
             )
         }
     }
+}
+
+/// Responds to a page that wants a token only for a player who exists.
+fn nobody() -> Response {
+    let mut response = StatusCode::NO_CONTENT.into_response();
+    let headers = response.headers_mut();
+    headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-store"));
+    response
 }
 
 /// Responds to `OPTIONS` on the paths that games' pages request with the player's cookie.

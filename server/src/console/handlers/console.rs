@@ -11,7 +11,9 @@ use axum::response::Response;
 use platform_protocol::paths;
 use url::form_urlencoded::Serializer;
 
+use super::build::sign_in;
 use crate::console::ConsoleState;
+use crate::console::files::Scripts;
 use crate::console::storefront::{Entry, Selection, Wanted};
 use crate::players::PlayersState;
 use crate::web::page::{self, Layout};
@@ -20,6 +22,8 @@ use crate::web::page::{self, Layout};
 #[template(path = "console.html")]
 struct Page<'a> {
     frame: Layout,
+    scripts: Scripts,
+    sign_in: String,
     wanted: &'a Wanted,
     /// Whether any game is listed at all.
     is_empty: bool,
@@ -64,8 +68,11 @@ pub async fn handle(
         let page = page.filter(|page| (1..=selection.pages).contains(page));
         page.map(|page| address(&wanted, page))
     };
+    let here = address(&wanted, selection.page);
     let page = Page {
         frame: Layout::new(&state.platform.origin),
+        scripts: state.files.scripts("front"),
+        sign_in: sign_in(&state, &here),
         is_empty: front.is_empty(),
         cards: cards(&state.players, &selection.entries).await,
         found: found(&wanted, &selection),
@@ -80,7 +87,8 @@ pub async fn handle(
         metadata: paths::METADATA,
         profile: paths::PROFILE,
     };
-    page::render_games(StatusCode::OK, &page, &state.platform.origin)
+    let addresses = (&state.platform.origin, &*state.platform.auth_url);
+    page::render_games(StatusCode::OK, &page, addresses)
 }
 
 /// Returns these games with the numbers of their players.

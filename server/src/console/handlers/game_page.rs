@@ -6,10 +6,13 @@ use askama::Template;
 use axum::extract::{Path, State};
 use axum::http::StatusCode;
 use axum::response::Response;
+use platform_protocol::paths;
 use platform_protocol::problem::ProblemCode;
 
+use super::build::sign_in;
 use super::console::{Card, TagLink, cards, tag_link};
 use crate::console::ConsoleState;
+use crate::console::files::Scripts;
 use crate::web::api_error::ApiError;
 use crate::web::page::{self, Layout};
 
@@ -17,6 +20,9 @@ use crate::web::page::{self, Layout};
 #[template(path = "game.html")]
 struct Page<'a> {
     frame: Layout,
+    scripts: Scripts,
+    sign_in: String,
+    auth_url: &'a str,
     card: Card<'a>,
     tags: Vec<TagLink<'a>>,
 }
@@ -33,12 +39,16 @@ pub async fn handle(
     let Some(entry) = front.find(&slug) else {
         return Err(ProblemCode::NotFound.into());
     };
+    let here = format!("{}/{slug}", paths::GAME_PAGES);
     let card = cards(&state.players, &[entry]).await.pop();
     let page = Page {
         frame: Layout::new(&state.platform.origin),
+        scripts: state.files.scripts("front"),
+        sign_in: sign_in(&state, &here),
+        auth_url: &state.platform.auth_url,
         card: card.unwrap_or(Card { entry, playing: 0 }),
         tags: entry.listing.tags.iter().map(|tag| tag_link(tag)).collect(),
     };
-    let origin = &state.platform.origin;
-    Ok(page::render_games(StatusCode::OK, &page, origin))
+    let addresses = (&state.platform.origin, &*state.platform.auth_url);
+    Ok(page::render_games(StatusCode::OK, &page, addresses))
 }

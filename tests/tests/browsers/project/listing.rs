@@ -4,10 +4,12 @@ use platform_tests::browser::Stage;
 use serde_json::json;
 
 use super::{Scene, comes_to};
+use crate::build::examine;
 
 platform_tests::browser_tests![
     in Chromium, because "it is the page's own logic":
     a_game_is_listed_on_the_settings_tab_and_found_by_visitors,
+    the_public_page_has_no_barrier_and_keeps_a_players_favourites,
 ];
 
 async fn a_game_is_listed_on_the_settings_tab_and_found_by_visitors(stage: Stage) {
@@ -41,4 +43,34 @@ async fn a_game_is_listed_on_the_settings_tab_and_found_by_visitors(stage: Stage
     stage.press("Play Two Rings").await;
     let game = scene.platform.site.url("game", "/");
     stage.arrives_at(&game).await;
+}
+
+async fn the_public_page_has_no_barrier_and_keeps_a_players_favourites(stage: Stage) {
+    let scene = Scene::start().await;
+    let page = |path: &str| format!("{}{path}", scene.platform.site.origin);
+    for (path, what) in [
+        ("/?q=firefly&tag=arcade", "games that were found"),
+        ("/?q=nothing", "no game that was found"),
+        ("/", "the public page"),
+        ("/games/demo", "the page of a game"),
+    ] {
+        stage.open(&page(path)).await;
+        stage.says("Sign in").await;
+        examine(&stage, what).await;
+    }
+    // Until now, the visitor is nobody.
+    let who = "return document.getElementById('account').hidden";
+    assert_eq!(stage.look(who, vec![]).await, json!(true));
+    stage.press("\u{2606} Favourite").await;
+    stage.says("\u{2605} Favourite").await;
+    comes_to(&stage, who, json!(false)).await;
+    stage.open(&page("/")).await;
+    stage.says("Your games").await;
+    let own =
+        "return [...document.querySelectorAll('#own-games .name')].map((name) => name.textContent)";
+    comes_to(&stage, own, json!(["Firefly"])).await;
+    examine(&stage, "the public page with favourites").await;
+    stage.open(&page("/games/demo")).await;
+    stage.press("\u{2605} Favourite").await;
+    stage.says("\u{2606} Favourite").await;
 }
