@@ -7,7 +7,13 @@ use serde_json::json;
 
 use crate::support::{Answer, TestApp, send};
 
+/// A page that works without a script.
 pub(crate) fn assert_is_page(answer: &Answer, what: &str) {
+    assert_nothing_is_inline(answer, what);
+    assert!(!answer.text().contains("<script"), "{what} has a script");
+}
+
+fn assert_nothing_is_inline(answer: &Answer, what: &str) {
     assert_eq!(
         answer.header("content-type"),
         Some("text/html; charset=utf-8"),
@@ -17,9 +23,12 @@ pub(crate) fn assert_is_page(answer: &Answer, what: &str) {
     assert!(policy.starts_with("default-src 'none'"), "{what}");
     assert!(!policy.contains("unsafe"), "{what}");
     let html = answer.text();
-    for inline in ["<script", "<style", " style=", " onclick="] {
+    for inline in ["<style", " style=", " onclick="] {
         assert!(!html.contains(inline), "{what} has {inline}");
     }
+    let count = |text| html.matches(text).count();
+    let linked = count("<script type=\"module\" src=\"/");
+    assert_eq!(count("<script"), linked, "{what} has an inline script");
     assert!(
         html.contains("<html lang=\"en\">") && html.contains("name=\"viewport\""),
         "{what}"
@@ -53,7 +62,7 @@ async fn pages_bring_their_stylesheet_along() {
         assert!(answer.text().contains("prefers-color-scheme: dark"));
     }
     let console = send(app.get("", "/")).await;
-    assert_is_page(&console, "console");
+    assert_nothing_is_inline(&console, "console");
     assert!(console.text().contains("href=\"/static/platform.css\""));
     assert!(
         console

@@ -21,7 +21,9 @@ pub use memory::MemoryPresence;
 pub use presence::Presence;
 
 use crate::config::Secret;
-use crate::config::redis_place::{HOW, RedisPlace};
+use crate::config::redis_place::HOW;
+#[cfg(feature = "cluster")]
+use crate::config::redis_place::RedisPlace;
 use crate::platform::hints::Hints;
 use crate::platform::shared_limits::SharedCounter;
 use crate::store::ConnectError;
