@@ -53,9 +53,19 @@ impl PlayerGameStore for PostgresStore {
         let swept = self
             .main
             .write(
-                "UPDATE player_games SET played_at = NULL WHERE (player, project) IN
-                 (SELECT player, project FROM player_games WHERE played_at < $1
-                  LIMIT $2 FOR NO KEY UPDATE SKIP LOCKED) RETURNING 1",
+                // A row that is left without any time is removed.
+                "WITH old AS (
+                     SELECT player, project, favourite_at FROM player_games WHERE played_at < $1
+                     LIMIT $2 FOR UPDATE SKIP LOCKED),
+                 gone AS (
+                     DELETE FROM player_games g USING old
+                     WHERE g.player = old.player AND g.project = old.project
+                       AND old.favourite_at IS NULL),
+                 favourites AS (
+                     UPDATE player_games g SET played_at = NULL FROM old
+                     WHERE g.player = old.player AND g.project = old.project
+                       AND old.favourite_at IS NOT NULL)
+                 SELECT 1 FROM old",
                 &[&before, &count(limit)],
             )
             .await?;
@@ -81,6 +91,13 @@ async fn set(
     let project = transaction.row(projects::NUMBER, &[&slug]).await?;
     let project = projects::found(project.as_ref())?;
     if favourite_at.is_none() {
+        transaction
+            .execute(
+                "DELETE FROM player_games
+                 WHERE player = $1 AND project = $2 AND played_at IS NULL",
+                &[&player, &project],
+            )
+            .await?;
         transaction
             .execute(
                 "UPDATE player_games SET favourite_at = NULL WHERE player = $1 AND project = $2",

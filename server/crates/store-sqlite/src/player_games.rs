@@ -49,17 +49,28 @@ impl PlayerGameStore for SqliteStore {
 
     async fn sweep_played(&self, before: Millis, limit: usize) -> Result<usize, StoreError> {
         self.main
-            .write(move |connection| {
-                Ok(connection
-                    .prepare_cached(
-                        "UPDATE player_games SET played_at = NULL WHERE (player, project) IN
-                         (SELECT player, project FROM player_games
-                          WHERE played_at < ?1 LIMIT ?2)",
-                    )?
-                    .execute(params![before, count(limit)])?)
-            })
+            .write(move |connection| sweep(connection, before, limit))
             .await
     }
+}
+
+/// Forgets old times. A row that is left without any is removed.
+fn sweep(connection: &Connection, before: Millis, limit: usize) -> Result<usize, Error> {
+    let gone = connection
+        .prepare_cached(
+            "DELETE FROM player_games WHERE (player, project) IN
+             (SELECT player, project FROM player_games
+              WHERE played_at < ?1 AND favourite_at IS NULL LIMIT ?2)",
+        )?
+        .execute(params![before, count(limit)])?;
+    let favourites = connection
+        .prepare_cached(
+            "UPDATE player_games SET played_at = NULL WHERE (player, project) IN
+             (SELECT player, project FROM player_games
+              WHERE played_at < ?1 AND favourite_at IS NOT NULL LIMIT ?2)",
+        )?
+        .execute(params![before, count(limit.saturating_sub(gone))])?;
+    Ok(gone + favourites)
 }
 
 fn add(
@@ -98,6 +109,11 @@ fn add(
 }
 
 fn remove(connection: &Connection, player: Uuid, project: i64) -> Result<(), Error> {
+    connection
+        .prepare_cached(
+            "DELETE FROM player_games WHERE player = ?1 AND project = ?2 AND played_at IS NULL",
+        )?
+        .execute(params![player.as_bytes(), project])?;
     connection
         .prepare_cached(
             "UPDATE player_games SET favourite_at = NULL WHERE player = ?1 AND project = ?2",
