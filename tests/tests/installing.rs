@@ -145,8 +145,10 @@ async fn npm_installs_the_plugin_for_vite_whose_dev_server_has_test_players() {
     let tool = Tool::make(&scene.folder.path().join("tool"));
     tool.prints("runtime", "/* the runtime */");
     tool.prints("user-3", r#"{"access_token":"of-user-3"}"#);
-    let port = TcpListener::bind("127.0.0.1:0").unwrap();
-    let port = port.local_addr().unwrap().port().to_string();
+    let port = {
+        let free = TcpListener::bind("127.0.0.1:0").unwrap();
+        free.local_addr().unwrap().port().to_string()
+    };
     let mut command = scene.command(settings::program("NODE", &["node"]));
     command
         .arg(vite.join("bin/vite.js"))

@@ -8,7 +8,7 @@ use anyhow::Result;
 use serde_json::Value;
 
 use super::results::Results;
-use crate::command::{cargo, describe, read_lines};
+use crate::command::{cargo, describe, read_lines, run as run_command};
 use crate::drivers;
 use crate::workspace::{FEATURES, Workspace};
 
@@ -104,6 +104,13 @@ pub(super) fn compile(workspace: &Workspace) -> Result<Vec<Program>> {
         programs.extend(program(line));
     })?;
     programs.sort_by(|one, other| one.name.cmp(&other.name));
+    // Cargo builds a package's programs for tests of the same package alone.
+    let arguments = ["build", "--workspace", "--features", FEATURES];
+    let started = ["--bin", "dist", "--bin", "platform-template-backend"];
+    run_command(&mut cargo(
+        &workspace.root,
+        &[&arguments[..], &started].concat(),
+    ))?;
     Ok(programs)
 }
 
