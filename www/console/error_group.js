@@ -4,6 +4,7 @@ import { allById, byId, count, make, moment, plain, userText } from "./dom.js";
 import { Entry } from "./entry.js";
 import { chart } from "./error_chart.js";
 import { badgesOf, titleOf } from "./error_groups.js";
+import { errorRemoval } from "./error_removal.js";
 import { Refusal } from "./session.js";
 import { Sources } from "./source_map.js";
 
@@ -191,6 +192,18 @@ export const errorGroup = (desk) => {
       }
     };
   }
+
+  const askToDelete = errorRemoval();
+  byId("group-delete").hidden = desk.project.role === "viewer";
+  byId("group-delete").onclick = () =>
+    askToDelete(
+      ["It is deleted with its counts. If it happens again, it is listed again."],
+      async () => {
+        await desk.session.open(path(), { method: "DELETE" });
+        rest();
+        byId("news").textContent = "It was deleted.";
+      },
+    );
 
   return {
     look: async () => {

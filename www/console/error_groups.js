@@ -2,6 +2,7 @@
 
 import { byId, count, make, moment, userText } from "./dom.js";
 import { chart } from "./error_chart.js";
+import { errorRemoval } from "./error_removal.js";
 import { Refusal } from "./session.js";
 
 /** @import { Schemas } from "../types/api.d.ts" */
@@ -76,6 +77,16 @@ export const errorGroups = (desk) => {
   let waiting;
   const [search, state] = [byId("group-text"), byId("group-state")];
   const [newer, older] = [byId("groups-newer"), byId("groups-older")];
+  const all = byId("groups-delete");
+  const askToDelete = errorRemoval();
+
+  /** What is searched for, as the list and the removal of what it finds have it. */
+  const wanted = () => {
+    const query = new URLSearchParams({ env: desk.environment });
+    if (state.value) query.set("state", state.value);
+    if (search.value.trim()) query.set("search", search.value.trim());
+    return query;
+  };
 
   /**
    * @param {(string | undefined)[]} behind
@@ -83,9 +94,8 @@ export const errorGroups = (desk) => {
    */
   const show = async (behind, here) => {
     const mine = ++turn;
-    const query = new URLSearchParams({ env: desk.environment, limit: String(PAGE) });
-    if (state.value) query.set("state", state.value);
-    if (search.value.trim()) query.set("search", search.value.trim());
+    const query = wanted();
+    query.set("limit", String(PAGE));
     if (here) query.set("before", here);
     const { groups, before } = await desk.session.ask(
       `/api/projects/${desk.slug}/error-groups?${query}`,
@@ -99,6 +109,7 @@ export const errorGroups = (desk) => {
     quiet.textContent = isAsked ? "No error is like this." : (quiet.dataset.empty ?? "");
     newer.hidden = !behind.length;
     older.hidden = !before;
+    all.hidden = !groups.length || desk.project.role === "viewer";
   };
 
   /**
@@ -129,6 +140,22 @@ export const errorGroups = (desk) => {
   state.onchange = () => turnTo([]);
   older.onclick = () => turnTo([...pages.behind, pages.here], pages.next);
   newer.onclick = () => turnTo(pages.behind.slice(0, -1), pages.behind.at(-1));
+  all.onclick = () => {
+    const query = wanted();
+    const [what, text] = [query.get("state") ?? "", query.get("search")];
+    const words = [
+      `All ${what} errors of this environment`,
+      ...(text ? [" that contain ", userText(text)] : []),
+      " are deleted with their counts, on all pages of this list. One that happens again is listed again.",
+    ];
+    askToDelete(words, async () => {
+      const path = /** @type {const} */ (`/api/projects/${desk.slug}/error-groups?${query}`);
+      const response = await desk.session.open(path, { method: "DELETE" });
+      const { removed } = await response.json();
+      byId("news").textContent = `${count(removed, "error was", "errors were")} deleted.`;
+      await turnTo([]);
+    });
+  };
 
   return {
     open: () => {

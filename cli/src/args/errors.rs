@@ -64,6 +64,12 @@ pub(crate) enum ErrorsCommand {
         #[command(flatten)]
         group: GroupArguments,
     },
+    /// Remove it with its counts: an error that happens again begins a new one
+    Delete {
+        /// The group, and its environment.
+        #[command(flatten)]
+        group: GroupArguments,
+    },
     /// Take back that it was resolved or ignored
     Reopen {
         /// The group, and its environment.

@@ -11,7 +11,7 @@ use url::form_urlencoded::Serializer;
 
 use super::Context;
 use crate::args::{ErrorsCommand, ErrorsOptions, GroupArguments};
-use crate::client::json as json_body;
+use crate::client::{empty, json as json_body};
 use crate::failure::Failure;
 use crate::session::Session;
 use crate::terminal::{self, STRONG, plain};
@@ -105,6 +105,7 @@ pub(super) async fn run(context: &Context<'_>, options: ErrorsOptions) -> Result
         Some(ErrorsCommand::Show { group, json }) => show(context, &group, json).await,
         Some(ErrorsCommand::Resolve { group }) => decide(context, &group, "resolved").await,
         Some(ErrorsCommand::Ignore { group }) => decide(context, &group, "ignored").await,
+        Some(ErrorsCommand::Delete { group }) => delete(context, &group).await,
         Some(ErrorsCommand::Reopen { group }) => decide(context, &group, "open").await,
     }
 }
@@ -168,6 +169,21 @@ async fn decide(context: &Context<'_>, group: &GroupArguments, state: &str) -> R
         title(&group),
         plain(&group.state)
     ));
+    Ok(())
+}
+
+async fn delete(context: &Context<'_>, group: &GroupArguments) -> Result<(), Failure> {
+    let errors = Errors::of(context, group.environment.into()).await?;
+    let id = errors.whole(&group.id).await?;
+    let address = format!(
+        "{}{}/{id}?env={}",
+        errors.origin, errors.path, errors.environment
+    );
+    errors
+        .session
+        .ask(|| Ok((Request::delete(&address), empty())))
+        .await?;
+    terminal::note("The error was removed. If it happens again, it is listed again.");
     Ok(())
 }
 

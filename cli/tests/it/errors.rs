@@ -147,3 +147,16 @@ async fn a_decision_is_sent_and_said() {
     let seen = platform.seen(&path);
     assert!(seen[0].path.ends_with("?env=prod"), "{}", seen[0].path);
 }
+
+#[tokio::test]
+async fn a_group_is_deleted() {
+    let platform = Platform::start().await;
+    let home = Home::signed_in(&platform).await;
+    let path = format!("/api/projects/game/error-groups/{}", id("ab12"));
+    platform.say(&format!("DELETE - {path}"), &[(200, json!({"removed": 1}))]);
+    let outcome = home
+        .run(&["errors", "delete", &id("ab12"), "-p", "game"])
+        .await
+        .succeeded();
+    assert!(outcome.stderr.contains("was removed"), "{}", outcome.stderr);
+}

@@ -24,7 +24,9 @@ use utoipa_axum::routes;
 
 pub(crate) use self::grouping::GroupErrors;
 use self::grouping::sources::Sources;
-use self::handlers::{error_group, error_groups, error_state, errors, search, stream};
+use self::handlers::{
+    error_group, error_groups, error_removal, error_state, errors, search, stream,
+};
 pub use self::limits::{LogLimits, LogRates, WAITING};
 pub(crate) use self::sweep::SweepLogs;
 use crate::auth::AuthState;
@@ -43,8 +45,12 @@ where
         .routes(routes!(search::handle))
         .routes(routes!(stream::handle))
         .routes(routes!(errors::handle))
-        .routes(routes!(error_groups::handle))
-        .routes(routes!(error_group::handle, error_state::handle))
+        .routes(routes!(error_groups::handle, error_removal::found))
+        .routes(routes!(
+            error_group::handle,
+            error_state::handle,
+            error_removal::one
+        ))
 }
 
 /// The state of frontend logs.

@@ -210,6 +210,13 @@ fn of_projects(deployment: &str) -> Vec<Call> {
             json(json!({ "state": "open" })),
             scoped(NOT_THERE, DEVELOPER, MISSING),
         ),
+        (
+            Method::DELETE,
+            NO_GROUP,
+            none(),
+            scoped(NOT_THERE, DEVELOPER, MISSING),
+        ),
+        (Method::DELETE, project!("/error-groups"), none(), WRITE),
         (get, project!("/tokens"), none(), OWNER),
         (post.clone(), project!("/tokens"), new_token, OWNER_ALONE),
         (Method::DELETE, NO_SUCH_TOKEN, none(), NOT_THERE),

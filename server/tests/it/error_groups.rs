@@ -280,6 +280,19 @@ async fn groups_are_searched_and_wrong_questions_refused() {
     let path = format!("{GROUPS}/{id}");
     let wrong = game.owner.put(&path, json!({ "state": "gone" })).await;
     assert_eq!(wrong.problem(), "invalid-request");
+    let removed = send(game.owner.ask(Method::DELETE, &path)).await;
+    assert_eq!(removed.json::<Value>(), json!({ "removed": 1 }));
+    assert_eq!(
+        send(game.owner.ask(Method::DELETE, &path)).await.problem(),
+        "not-found"
+    );
+    let removed = send(
+        game.owner
+            .ask(Method::DELETE, &format!("{GROUPS}?search=nothing")),
+    )
+    .await;
+    assert_eq!(removed.json::<Value>(), json!({ "removed": 0 }));
+    assert_eq!(game.groups("").await.len(), 1);
     app.clock.advance(91 * 24 * 60 * 60 * 1_000);
     let state = &app.running.state;
     let swept = sweep_groups(&*state.platform.store, NOW + 91 * 24 * 60 * 60 * 1_000);

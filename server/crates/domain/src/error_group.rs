@@ -1,6 +1,11 @@
 //! Errors with one cause as one group: how often, when and to whom they happened, and what a
 //! developer decided about them.
 
+mod room;
+
+use self::room::Placed;
+pub use self::room::{CONFIRMED, CROWDED, GROUPS_OF_PLAYER, Held, Room};
+
 use std::collections::BTreeMap;
 
 use platform_protocol::names::Environment;
@@ -14,7 +19,7 @@ use crate::log::LogId;
 use crate::stack::Engine;
 
 /// The maximum number of groups of an environment, without the one for all other errors: whatever
-/// a page sends, there are no more.
+/// a page sends, there are no more. New ones then take the place of [the least important](Room).
 pub const GROUPS: usize = 1_000;
 /// How many of them may have begun with a record without a player's token: anybody can send those.
 pub const GROUPS_OF_STRANGERS: usize = GROUPS / 2;
@@ -177,6 +182,8 @@ pub struct ErrorGroup {
     pub count: u64,
     /// Whether its first error came from a page without a player's token.
     pub of_stranger: bool,
+    /// The player of its first error, if known.
+    pub begun_by: Option<Uuid>,
     /// The players to whom it happened, as far as they are known.
     pub players: Distinct,
     /// Everything else.
@@ -385,6 +392,15 @@ impl Occurrences {
         self.sample = one.sample;
     }
 
+    /// To how many players they happened, as far as they are known.
+    fn reach(&self) -> u64 {
+        let mut players = Distinct::default();
+        for player in &self.players {
+            players.add(*player);
+        }
+        players.count()
+    }
+
     fn join(&mut self, other: Self) {
         self.first_at = self.first_at.min(other.first_at);
         self.last_at = self.last_at.max(other.last_at);
@@ -434,17 +450,17 @@ pub struct Regrouped {
     pub hours: Vec<(ErrorGroupId, Millis, u64)>,
     /// The groups that are new or came back; never the one for all others.
     pub changed: BTreeMap<ErrorGroupId, AlertReason>,
+    /// The groups that make room. Their errors are counted among all others.
+    pub removed: Vec<ErrorGroupId>,
 }
 
 /// Adds errors to the groups that exist, and makes those that are missing, as long as there is room.
 /// `known` are the groups of the errors that exist, and the one for all others if it does.
-/// `all` and `of_strangers` are the numbers of all groups of the environment.
 #[must_use]
-pub fn regroup(
-    known: Vec<ErrorGroup>,
-    (mut all, mut of_strangers): (usize, usize),
-    new: Vec<Occurrences>,
-) -> Regrouped {
+pub fn regroup(known: Vec<ErrorGroup>, room: impl Into<Room>, new: Vec<Occurrences>) -> Regrouped {
+    let mut room = room.into();
+    room.keep(&new);
+    let (mut begun_by, mut removed) = (BTreeMap::new(), Vec::new());
     let mut known: BTreeMap<ErrorGroupId, ErrorGroup> =
         known.into_iter().map(|group| (group.id, group)).collect();
     let (mut regrouped, mut others) = (Regrouped::default(), None::<Occurrences>);
@@ -469,27 +485,35 @@ pub fn regroup(
         }
         regrouped.groups.push(group);
     };
+    let mut join = |new: Occurrences| match &mut others {
+        Some(others) => others.join(new),
+        None => others = Some(new),
+    };
     for mut new in new {
         let group = known.remove(&new.id);
-        let is_new = group.is_none();
-        let of_stranger = new.players.is_empty();
-        if is_new && (all >= GROUPS || (of_stranger && of_strangers >= GROUPS_OF_STRANGERS)) {
-            new.id = ErrorGroupId::OTHERS;
-            match &mut others {
-                Some(others) => others.join(new),
-                None => others = Some(new),
+        if group.is_none() {
+            match room.place(&new, &begun_by) {
+                Placed::Own => {}
+                Placed::Instead(held) => {
+                    removed.push(held.id);
+                    join(held.into_others());
+                }
+                Placed::Others => {
+                    new.id = ErrorGroupId::OTHERS;
+                    join(new);
+                    continue;
+                }
             }
-            continue;
-        }
-        if is_new {
-            all += 1;
-            of_strangers += usize::from(of_stranger);
+            if let Some(player) = new.players.first() {
+                *begun_by.entry(*player).or_default() += 1;
+            }
         }
         add(group, new);
     }
     if let Some(others) = others {
         add(known.remove(&ErrorGroupId::OTHERS), others);
     }
+    regrouped.removed = removed;
     regrouped
 }
 
@@ -509,6 +533,7 @@ fn begun(new: &Occurrences) -> ErrorGroup {
         last_at: new.last_at,
         count: 0,
         of_stranger: new.players.is_empty(),
+        begun_by: new.players.first().copied(),
         players: Distinct::default(),
         detail,
     }
@@ -542,6 +567,21 @@ pub struct ErrorGroupQuery {
     pub limit: usize,
     /// From which hour on their errors are counted by hour.
     pub hours_from: Millis,
+}
+
+/// Which groups of one environment are meant: those that fit everything that is asked for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ErrorGroupFilter {
+    /// The project.
+    pub slug: String,
+    /// Which of its environments.
+    pub environment: Environment,
+    /// Only this one.
+    pub id: Option<ErrorGroupId>,
+    /// Only groups with this state.
+    pub state: Option<ErrorState>,
+    /// Only groups whose type, message or place contains this text. Case is ignored.
+    pub text: Option<String>,
 }
 
 /// A group with its errors by hour.

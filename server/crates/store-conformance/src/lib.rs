@@ -203,6 +203,7 @@ macro_rules! suite {
                 groups_are_found_by_state_and_text_and_in_pages
                 a_resolved_group_comes_back_with_a_later_deployment
                 an_environment_has_only_so_many_groups
+                groups_are_removed_one_by_one_and_by_a_search
                 old_groups_and_counts_are_swept
                 the_groups_of_a_removed_project_go_with_it
                 of_two_who_group_the_same_errors_one_is_counted

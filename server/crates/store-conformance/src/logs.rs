@@ -29,7 +29,7 @@ pub use self::errors::{
 pub use self::groups::{
     a_resolved_group_comes_back_with_a_later_deployment, an_environment_has_only_so_many_groups,
     environments_with_new_errors_are_known_until_they_are_grouped, errors_of_one_cause_add_up,
-    groups_are_found_by_state_and_text_and_in_pages,
+    groups_are_found_by_state_and_text_and_in_pages, groups_are_removed_one_by_one_and_by_a_search,
     of_two_who_group_the_same_errors_one_is_counted, old_groups_and_counts_are_swept,
     the_groups_of_a_removed_project_go_with_it,
 };

@@ -3,8 +3,9 @@
 use async_trait::async_trait;
 use platform_domain::clock::Millis;
 use platform_domain::error_group::{
-    self, CountedGroup, ErrorGroup, ErrorGroupId, ErrorGroupPage, ErrorGroupQuery, ErrorState,
-    GROUPS_KNOWN, GroupedErrors, HOURS_KNOWN, Regrouped, Ungrouped,
+    self, CountedGroup, ErrorGroup, ErrorGroupFilter, ErrorGroupId, ErrorGroupPage,
+    ErrorGroupQuery, ErrorState, GROUPS_KNOWN, GroupedErrors, HOURS_KNOWN, Held, Regrouped, Room,
+    Ungrouped,
 };
 use platform_domain::log::LogId;
 use platform_protocol::log::LogLevel;
@@ -12,6 +13,7 @@ use platform_protocol::names::Environment;
 use platform_store::stored_groups::{GROUP_COLUMNS, StoredGroup, write_group_detail, write_number};
 use platform_store::{ErrorGroupStore, StoreError};
 use tokio_postgres::Row;
+use uuid::Uuid;
 
 use super::alerts;
 use super::error::Error;
@@ -88,6 +90,10 @@ impl ErrorGroupStore for PostgresStore {
         transact!(self.logs.database, transaction => decide(&transaction, (slug, environment), id, decision))
     }
 
+    async fn remove_error_groups(&self, filter: ErrorGroupFilter) -> Result<usize, StoreError> {
+        transact!(self.logs.database, transaction => remove_all(&transaction, &filter))
+    }
+
     async fn sweep_error_groups(&self, now: Millis, limit: usize) -> Result<usize, StoreError> {
         transact!(self.logs.database, transaction => sweep(&transaction, now, limit))
     }
@@ -140,25 +146,108 @@ async fn add(transaction: &Transaction, errors: &GroupedErrors) -> Result<bool, 
     let mut ids: Vec<ErrorGroupId> = errors.groups.iter().map(|new| new.id).collect();
     ids.push(ErrorGroupId::OTHERS);
     let known = find(transaction, environment, &ids).await?;
-    let sizes = transaction
-        .row(
-            "SELECT count(*), count(*) FILTER (WHERE of_stranger) FROM log_error_groups
-             WHERE environment = $1",
-            &[&environment],
-        )
-        .await?
-        .ok_or(Error::Changed)?;
-    let size = |index| -> Result<usize, Error> {
-        Ok(usize::try_from(get::<i64>(&sizes, index)?).unwrap_or(usize::MAX))
-    };
-    let sizes = (size(0)?, size(1)?);
-    let mut regrouped = error_group::regroup(known, sizes, errors.groups.clone());
+    let room = room(transaction, environment, errors.groups.len()).await?;
+    let mut regrouped = error_group::regroup(known, room, errors.groups.clone());
+    remove(transaction, environment, &regrouped.removed).await?;
     if let Some(now) = errors.alert_at {
         alerts::add(transaction, environment, &mut regrouped, now).await?;
     }
     write(transaction, environment, &regrouped.groups).await?;
     write_hours(transaction, environment, &regrouped).await?;
     Ok(true)
+}
+
+/// Returns the room that an environment has for `new` groups.
+async fn room(transaction: &Transaction, environment: i64, new: usize) -> Result<Room, Error> {
+    let others = ErrorGroupId::OTHERS.0.as_slice();
+    let sizes = transaction
+        .row(
+            "SELECT count(*), count(*) FILTER (WHERE of_stranger) FROM log_error_groups
+             WHERE environment = $1 AND fingerprint <> $2",
+            &[&environment, &others],
+        )
+        .await?
+        .ok_or(Error::Changed)?;
+    let size = |index| -> Result<usize, Error> {
+        Ok(usize::try_from(get::<i64>(&sizes, index)?).unwrap_or(usize::MAX))
+    };
+    let mut room = Room::from((size(0)?, size(1)?));
+    if !Room::is_short(room.all, room.of_strangers, new) {
+        return Ok(room);
+    }
+    let rows = transaction
+        .rows(
+            "SELECT fingerprint, reach, last_at, count, of_stranger, begun_by
+             FROM log_error_groups
+             WHERE environment = $1 AND fingerprint <> $2 AND state = 'open'",
+            &[&environment, &others],
+        )
+        .await?;
+    for row in &rows {
+        let id: &[u8] = get(row, 0)?;
+        let Ok(id) = id.try_into() else { continue };
+        room.open.push(Held {
+            id: ErrorGroupId(id),
+            reach: get::<i64>(row, 1)?.unsigned_abs(),
+            last_at: get(row, 2)?,
+            count: get::<i64>(row, 3)?.unsigned_abs(),
+            of_stranger: get(row, 4)?,
+            begun_by: get(row, 5)?,
+        });
+    }
+    Ok(room)
+}
+
+async fn remove(
+    transaction: &Transaction,
+    environment: i64,
+    ids: &[ErrorGroupId],
+) -> Result<(), Error> {
+    if ids.is_empty() {
+        return Ok(());
+    }
+    let ids: Vec<&[u8]> = ids.iter().map(|id| id.0.as_slice()).collect();
+    transaction
+        .execute(
+            "DELETE FROM log_error_hours WHERE environment = $1 AND fingerprint = ANY($2)",
+            &[&environment, &ids],
+        )
+        .await?;
+    transaction
+        .execute(
+            "DELETE FROM log_error_groups WHERE environment = $1 AND fingerprint = ANY($2)",
+            &[&environment, &ids],
+        )
+        .await
+        .map(drop)
+}
+
+async fn remove_all(transaction: &Transaction, filter: &ErrorGroupFilter) -> Result<usize, Error> {
+    let name = (filter.slug.as_str(), filter.environment);
+    // The lock keeps errors from being added meanwhile.
+    let found = find_environment(transaction, name.0, name.1, "FOR UPDATE").await?;
+    let Some(environment) = found else {
+        return Ok(0);
+    };
+    let id = filter.id.as_ref().map(|id| id.0.as_slice());
+    let state = filter.state.map(ErrorState::as_str);
+    let text = filter.text.as_ref().map(|text| text.to_lowercase());
+    let rows = transaction
+        .rows(
+            "SELECT fingerprint FROM log_error_groups
+             WHERE environment = $1 AND ($2::bytea IS NULL OR fingerprint = $2)
+                 AND ($3::text IS NULL OR state = $3)
+                 AND ($4::text IS NULL OR position($4 IN search) > 0)",
+            &[&environment, &id, &state, &text],
+        )
+        .await?;
+    let ids: Vec<ErrorGroupId> = rows
+        .iter()
+        .map(|row| Ok(get::<&[u8]>(row, 0)?.try_into().map(ErrorGroupId).ok()))
+        .filter_map(Result::transpose)
+        .collect::<Result<_, Error>>()?;
+    remove(transaction, environment, &ids).await?;
+    Ok(ids.len())
 }
 
 fn read(row: &Row) -> Result<ErrorGroup, Error> {
@@ -169,8 +258,9 @@ fn read(row: &Row) -> Result<ErrorGroup, Error> {
         last_at: get(row, 3)?,
         count: get(row, 4)?,
         of_stranger: get(row, 5)?,
-        players: get(row, 6)?,
-        detail: get(row, 7)?,
+        begun_by: get(row, 6)?,
+        players: get(row, 7)?,
+        detail: get(row, 8)?,
     };
     Ok(stored.read()?)
 }
@@ -212,15 +302,22 @@ async fn write(
     let search: Vec<String> = groups.iter().map(ErrorGroup::search_text).collect();
     let details = groups.iter().map(|group| write_group_detail(&group.detail));
     let details: Vec<String> = details.collect();
+    let reaches = groups
+        .iter()
+        .map(|group| write_number(group.players.count()));
+    let reaches: Vec<i64> = reaches.collect();
+    let begun_by: Vec<Option<Uuid>> = groups.iter().map(|group| group.begun_by).collect();
     transaction
         .execute(
             "INSERT INTO log_error_groups (environment, fingerprint, state, first_at, last_at,
-                 count, of_stranger, players, search, detail)
+                 count, of_stranger, players, search, detail, reach, begun_by)
              SELECT $1, * FROM unnest($2::bytea[], $3::text[], $4::bigint[], $5::bigint[],
-                 $6::bigint[], $7::boolean[], $8::bytea[], $9::text[], $10::text[])
+                 $6::bigint[], $7::boolean[], $8::bytea[], $9::text[], $10::text[],
+                 $11::bigint[], $12::uuid[])
              ON CONFLICT (environment, fingerprint) DO UPDATE SET state = excluded.state,
                  first_at = excluded.first_at, last_at = excluded.last_at, count = excluded.count,
-                 players = excluded.players, search = excluded.search, detail = excluded.detail",
+                 players = excluded.players, search = excluded.search, detail = excluded.detail,
+                 reach = excluded.reach",
             &[
                 &environment,
                 &ids,
@@ -232,6 +329,8 @@ async fn write(
                 &players,
                 &search,
                 &details,
+                &reaches,
+                &begun_by,
             ],
         )
         .await

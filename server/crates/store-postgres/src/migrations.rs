@@ -96,6 +96,10 @@ pub(super) const LOGS: Schema = Schema {
             "V3__error_alerts",
             include_str!("../migrations/logs/0003_error_alerts.sql"),
         ),
+        (
+            "V4__error_group_room",
+            include_str!("../migrations/logs/0004_error_group_room.sql"),
+        ),
     ],
 };
 

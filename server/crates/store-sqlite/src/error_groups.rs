@@ -3,8 +3,8 @@
 use async_trait::async_trait;
 use platform_domain::clock::Millis;
 use platform_domain::error_group::{
-    self, CountedGroup, ErrorGroup, ErrorGroupId, ErrorGroupPage, ErrorGroupQuery, ErrorState,
-    GROUPS_KNOWN, GroupedErrors, HOURS_KNOWN, Ungrouped,
+    self, CountedGroup, ErrorGroup, ErrorGroupFilter, ErrorGroupId, ErrorGroupPage,
+    ErrorGroupQuery, ErrorState, GROUPS_KNOWN, GroupedErrors, HOURS_KNOWN, Held, Room, Ungrouped,
 };
 use platform_domain::log::LogId;
 use platform_protocol::log::LogLevel;
@@ -12,6 +12,7 @@ use platform_protocol::names::Environment;
 use platform_store::stored_groups::{GROUP_COLUMNS, StoredGroup, write_group_detail, write_number};
 use platform_store::{ErrorGroupStore, StoreError};
 use rusqlite::{Connection, OptionalExtension as _, Row, params};
+use uuid::Uuid;
 
 use super::alerts;
 use super::error::Error;
@@ -88,6 +89,12 @@ impl ErrorGroupStore for SqliteStore {
             .await
     }
 
+    async fn remove_error_groups(&self, filter: ErrorGroupFilter) -> Result<usize, StoreError> {
+        self.logs
+            .write(move |connection| remove_all(connection, &filter))
+            .await
+    }
+
     async fn sweep_error_groups(&self, now: Millis, limit: usize) -> Result<usize, StoreError> {
         self.logs
             .write(move |connection| sweep(connection, now, limit))
@@ -146,19 +153,11 @@ fn add(connection: &Connection, errors: GroupedErrors) -> Result<bool, Error> {
     for id in errors.groups.iter().map(|new| &new.id).chain(&others) {
         known.extend(find(connection, environment, *id)?);
     }
-    let sizes = connection
-        .prepare_cached(
-            "SELECT count(*), coalesce(sum(of_stranger), 0) FROM log_error_groups
-             WHERE environment = ?1",
-        )?
-        .query_row([environment], |row| {
-            let size = |index| -> rusqlite::Result<usize> {
-                let size: i64 = row.get(index)?;
-                Ok(usize::try_from(size).unwrap_or(usize::MAX))
-            };
-            Ok((size(0)?, size(1)?))
-        })?;
-    let mut regrouped = error_group::regroup(known, sizes, errors.groups);
+    let room = room(connection, environment, errors.groups.len())?;
+    let mut regrouped = error_group::regroup(known, room, errors.groups);
+    for id in &regrouped.removed {
+        remove(connection, environment, *id)?;
+    }
     if let Some(now) = errors.alert_at {
         alerts::add(connection, environment, &mut regrouped, now)?;
     }
@@ -176,6 +175,76 @@ fn add(connection: &Connection, errors: GroupedErrors) -> Result<bool, Error> {
     Ok(true)
 }
 
+/// Returns the room that an environment has for `new` groups.
+fn room(connection: &Connection, environment: i64, new: usize) -> Result<Room, Error> {
+    let others = ErrorGroupId::OTHERS.0;
+    let (all, of_strangers): (i64, i64) = connection
+        .prepare_cached(
+            "SELECT count(*), coalesce(sum(of_stranger), 0) FROM log_error_groups
+             WHERE environment = ?1 AND fingerprint <> ?2",
+        )?
+        .query_row(params![environment, others], |row| {
+            Ok((row.get(0)?, row.get(1)?))
+        })?;
+    let size = |size| usize::try_from(size).unwrap_or(usize::MAX);
+    let mut room = Room::from((size(all), size(of_strangers)));
+    if !Room::is_short(room.all, room.of_strangers, new) {
+        return Ok(room);
+    }
+    let mut statement = connection.prepare_cached(
+        "SELECT fingerprint, reach, last_at, count, of_stranger, begun_by FROM log_error_groups
+         WHERE environment = ?1 AND fingerprint <> ?2 AND state = 'open'",
+    )?;
+    let mut rows = statement.query(params![environment, others])?;
+    while let Some(row) = rows.next()? {
+        room.open.push(Held {
+            id: ErrorGroupId(row.get(0)?),
+            reach: row.get::<_, i64>(1)?.unsigned_abs(),
+            last_at: row.get(2)?,
+            count: row.get::<_, i64>(3)?.unsigned_abs(),
+            of_stranger: row.get(4)?,
+            begun_by: row.get::<_, Option<[u8; 16]>>(5)?.map(Uuid::from_bytes),
+        });
+    }
+    Ok(room)
+}
+
+fn remove(connection: &Connection, environment: i64, id: ErrorGroupId) -> Result<(), Error> {
+    for table in ["log_error_hours", "log_error_groups"] {
+        let sql = format!("DELETE FROM {table} WHERE environment = ?1 AND fingerprint = ?2");
+        connection
+            .prepare_cached(&sql)?
+            .execute(params![environment, id.0])?;
+    }
+    Ok(())
+}
+
+fn remove_all(connection: &Connection, filter: &ErrorGroupFilter) -> Result<usize, Error> {
+    let Some(environment) = find_environment(connection, &filter.slug, filter.environment)? else {
+        return Ok(0);
+    };
+    let ids: Vec<[u8; 16]> = connection
+        .prepare_cached(
+            "SELECT fingerprint FROM log_error_groups
+             WHERE environment = ?1 AND (?2 IS NULL OR fingerprint = ?2)
+                 AND (?3 IS NULL OR state = ?3) AND (?4 IS NULL OR instr(search, ?4) > 0)",
+        )?
+        .query_map(
+            params![
+                environment,
+                filter.id.map(|id| id.0),
+                filter.state.map(ErrorState::as_str),
+                filter.text.as_ref().map(|text| text.to_lowercase())
+            ],
+            |row| row.get(0),
+        )?
+        .collect::<Result<_, _>>()?;
+    for id in &ids {
+        remove(connection, environment, ErrorGroupId(*id))?;
+    }
+    Ok(ids.len())
+}
+
 fn read(row: &Row<'_>, from: usize) -> Result<ErrorGroup, Error> {
     let stored = StoredGroup {
         fingerprint: row.get(from)?,
@@ -184,8 +253,11 @@ fn read(row: &Row<'_>, from: usize) -> Result<ErrorGroup, Error> {
         last_at: row.get(from + 3)?,
         count: row.get(from + 4)?,
         of_stranger: row.get(from + 5)?,
-        players: row.get(from + 6)?,
-        detail: row.get(from + 7)?,
+        begun_by: row
+            .get::<_, Option<[u8; 16]>>(from + 6)?
+            .map(Uuid::from_bytes),
+        players: row.get(from + 7)?,
+        detail: row.get(from + 8)?,
     };
     Ok(stored.read()?)
 }
@@ -209,11 +281,12 @@ fn write(connection: &Connection, environment: i64, group: &ErrorGroup) -> Resul
     connection
         .prepare_cached(
             "INSERT INTO log_error_groups (environment, fingerprint, state, first_at, last_at,
-                 count, of_stranger, players, search, detail)
-             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10)
+                 count, of_stranger, players, search, detail, reach, begun_by)
+             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12)
              ON CONFLICT (environment, fingerprint) DO UPDATE SET state = excluded.state,
                  first_at = excluded.first_at, last_at = excluded.last_at, count = excluded.count,
-                 players = excluded.players, search = excluded.search, detail = excluded.detail",
+                 players = excluded.players, search = excluded.search, detail = excluded.detail,
+                 reach = excluded.reach",
         )?
         .execute(params![
             environment,
@@ -225,7 +298,9 @@ fn write(connection: &Connection, environment: i64, group: &ErrorGroup) -> Resul
             group.of_stranger,
             group.players.to_bytes(),
             group.search_text(),
-            write_group_detail(&group.detail)
+            write_group_detail(&group.detail),
+            write_number(group.players.count()),
+            group.begun_by.map(Uuid::into_bytes)
         ])?;
     Ok(())
 }

@@ -150,6 +150,10 @@ pub(super) const LOGS: Schema = Schema(&[
         "V6__error_alerts",
         include_str!("../migrations/logs/0006_error_alerts.sql"),
     ),
+    (
+        "V7__error_group_room",
+        include_str!("../migrations/logs/0007_error_group_room.sql"),
+    ),
 ]);
 
 /// The table in which the migration library records the applied migrations.

@@ -3,8 +3,8 @@
 use async_trait::async_trait;
 use platform_domain::clock::Millis;
 use platform_domain::error_group::{
-    CountedGroup, ErrorGroupId, ErrorGroupPage, ErrorGroupQuery, ErrorState, GroupedErrors,
-    Ungrouped,
+    CountedGroup, ErrorGroupFilter, ErrorGroupId, ErrorGroupPage, ErrorGroupQuery, ErrorState,
+    GroupedErrors, Ungrouped,
 };
 use platform_protocol::names::Environment;
 
@@ -19,8 +19,8 @@ pub trait ErrorGroupStore: Send + Sync {
     async fn list_ungrouped(&self, limit: usize) -> Result<Vec<Ungrouped>, StoreError>;
 
     /// Adds errors to their groups, and notes up to which record that is done. An environment has a
-    /// limited number of groups; further errors are counted in one for all of them. Returns whether
-    /// they were added: if errors up to another record were grouped meanwhile, nothing is written.
+    /// limited number of groups: new ones take the place of the least important, whose errors are
+    /// counted in one group for all others. Returns whether they were added: if errors up to another record were grouped meanwhile, nothing is written.
     async fn add_to_error_groups(&self, errors: GroupedErrors) -> Result<bool, StoreError>;
 
     /// Returns groups of one environment, the one with the latest error first.
@@ -45,6 +45,10 @@ pub trait ErrorGroupStore: Send + Sync {
         id: ErrorGroupId,
         decision: (ErrorState, Option<Millis>, Millis),
     ) -> Result<bool, StoreError>;
+
+    /// Removes groups with their counts, and returns how many. An error that happens again begins a
+    /// new group.
+    async fn remove_error_groups(&self, filter: ErrorGroupFilter) -> Result<usize, StoreError>;
 
     /// Removes groups whose last error was received before
     /// `now` − [`GROUPS_KNOWN`](platform_domain::error_group::GROUPS_KNOWN), and counts of hours before

@@ -3,12 +3,13 @@
 use platform_domain::clock::Millis;
 use platform_domain::counting::Distinct;
 use platform_domain::error_group::{ErrorGroup, ErrorGroupId, ErrorState, GroupDetail};
+use uuid::Uuid;
 
 use super::StoreError;
 
 /// The columns of a group, in the order of [`StoredGroup`].
 pub const GROUP_COLUMNS: &str =
-    "fingerprint, state, first_at, last_at, count, of_stranger, players, detail";
+    "fingerprint, state, first_at, last_at, count, of_stranger, begun_by, players, detail";
 
 /// A row of a group.
 #[derive(Clone, Debug)]
@@ -25,6 +26,8 @@ pub struct StoredGroup {
     pub count: i64,
     /// Whether its first error came without a player's token.
     pub of_stranger: bool,
+    /// The player of its first error.
+    pub begun_by: Option<Uuid>,
     /// The sketch of its players.
     pub players: Vec<u8>,
     /// Everything else, as JSON.
@@ -52,6 +55,7 @@ impl StoredGroup {
             last_at: self.last_at,
             count: self.count.unsigned_abs(),
             of_stranger: self.of_stranger,
+            begun_by: self.begun_by,
             players: Distinct::from_bytes(&self.players).ok_or_else(|| corrupt("players"))?,
             detail: detail.map_err(|_| corrupt("detail"))?,
         })

@@ -514,6 +514,8 @@ pub const PARTS: &[Part] = &[
             ("players", Bytes),
             ("search", Text),
             ("detail", Text),
+            ("reach", Integer),
+            ("begun_by", Uuid),
         ],
     ),
     Part::logs(

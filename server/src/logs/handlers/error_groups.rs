@@ -38,7 +38,7 @@ pub struct GroupsQuery {
     #[param(value_type = Option<StateName>)]
     state: Option<ErrorState>,
     /// Only groups with this text in type, message or place, case-insensitive.
-    #[serde(deserialize_with = "text")]
+    #[serde(deserialize_with = "search_text")]
     #[param(max_length = 200)]
     search: Option<String>,
     /// Only groups after the page that returned this value.
@@ -187,7 +187,8 @@ impl GroupView {
     }
 }
 
-fn text<'de, D: Deserializer<'de>>(from: D) -> Result<Option<String>, D::Error> {
+/// Reads the text of a search.
+pub(super) fn search_text<'de, D: Deserializer<'de>>(from: D) -> Result<Option<String>, D::Error> {
     let text = String::deserialize(from)?;
     if text.chars().count() > TEXT {
         let sentence = "`search` must have at most 200 characters.";

@@ -3,6 +3,7 @@
 
 pub mod error_group;
 pub mod error_groups;
+pub mod error_removal;
 pub mod error_state;
 pub mod errors;
 pub mod ingest;

@@ -79,4 +79,20 @@ async fn a_group_of_errors_is_found_read_and_resolved(stage: Stage) {
     comes_to(&stage, titles, open).await;
     choose(&stage, "group-state", "resolved").await;
     comes_to(&stage, titles, json!(["TypeError the ship is lost"])).await;
+    stage.click("#groups a").await;
+    is_open(&stage).await;
+    stage.press("Delete…").await;
+    stage.click("#error-removal-yes").await;
+    stage.says("This environment has no such error").await;
+
+    scene.turn_to(&stage, "errors").await;
+    comes_to(
+        &stage,
+        titles,
+        json!(["<img src=x onerror=alert(1)> ‹U+202E›"]),
+    )
+    .await;
+    stage.press("Delete all of these…").await;
+    stage.click("#error-removal-yes").await;
+    stage.says("No open errors").await;
 }

@@ -6,8 +6,8 @@ use platform_domain::audit::Actor;
 use platform_domain::clock::Millis;
 use platform_domain::counting::HOUR;
 use platform_domain::error_group::{
-    ErrorGroupId, ErrorGroupPage, ErrorGroupQuery, ErrorState, GROUPS, GROUPS_KNOWN, GroupedErrors,
-    HOURS_KNOWN, Occurrence, Occurrences, Sample,
+    ErrorGroupFilter, ErrorGroupId, ErrorGroupPage, ErrorGroupQuery, ErrorState, GROUPS,
+    GROUPS_KNOWN, GroupedErrors, HOURS_KNOWN, Occurrence, Occurrences, Sample,
 };
 use platform_domain::log::LogId;
 use platform_domain::project::Project;
@@ -242,7 +242,11 @@ pub async fn an_environment_has_only_so_many_groups(place: &dyn Place) {
     log_error(&store, "demo", NOW).await;
     let most = u16::try_from(GROUPS).unwrap();
     for (after, start) in (0..).zip((0..most + 200).step_by(100)) {
-        let groups = (start..start + 100).map(|number| one(number, NOW, Some(1)));
+        // The one that is added last pushes out the one whose last error was first.
+        let groups = (start..start + 100).map(|number| {
+            let at = NOW + Millis::from(number);
+            one(number, at, Some(1_000 + u128::from(number)))
+        });
         add(&store, batch(after, after + 1, groups.collect())).await;
     }
     let (mut count, mut before) = (0, None);
@@ -257,6 +261,50 @@ pub async fn an_environment_has_only_so_many_groups(place: &dyn Place) {
     assert_eq!(count, GROUPS + 1);
     let others = store.find_error_group("demo", Environment::Prod, ErrorGroupId::OTHERS, 0);
     assert_eq!(others.await.unwrap().unwrap().group.count, 400);
+    let find = |number| store.find_error_group("demo", Environment::Prod, id(number), 0);
+    assert!(find(199).await.unwrap().is_none());
+    assert!(find(200).await.unwrap().is_some());
+}
+
+pub async fn groups_are_removed_one_by_one_and_by_a_search(place: &dyn Place) {
+    let store = place.open().await;
+    log_error(&store, "demo", NOW).await;
+    let groups = (1..5).map(|number| one(number, NOW, None));
+    add(&store, batch(0, 1, groups.collect())).await;
+    let decision = (ErrorState::Ignored, None, NOW);
+    let decided = store.decide_error_group("demo", Environment::Prod, id(4), decision);
+    assert!(decided.await.unwrap());
+    let nothing = ErrorGroupFilter {
+        slug: "demo".into(),
+        environment: Environment::Prod,
+        id: Some(id(9)),
+        state: None,
+        text: None,
+    };
+    let remove = async |filter| store.remove_error_groups(filter).await.unwrap();
+    let filter = |id, state, text: Option<&str>| ErrorGroupFilter {
+        id,
+        state,
+        text: text.map(str::to_owned),
+        ..nothing.clone()
+    };
+    assert_eq!(remove(nothing.clone()).await, 0);
+    let elsewhere = ErrorGroupFilter {
+        environment: Environment::Dev,
+        ..filter(Some(id(1)), None, None)
+    };
+    assert_eq!(remove(elsewhere).await, 0);
+    assert_eq!(remove(filter(Some(id(1)), None, None)).await, 1);
+    assert_eq!(remove(filter(None, None, Some("GRÖSSE 2"))).await, 0);
+    assert_eq!(remove(filter(None, None, Some("GRÖßE 2"))).await, 1);
+    // The counts by hour went with it.
+    add(&store, batch(1, 2, vec![one(1, NOW, None)])).await;
+    let again = store.find_error_group("demo", Environment::Prod, id(1), 0);
+    let again = again.await.unwrap().unwrap();
+    assert_eq!((again.group.count, again.hours[0].1), (2, 2));
+    assert_eq!(remove(filter(None, Some(ErrorState::Open), None)).await, 2);
+    assert_eq!(ids(&list(&store, query()).await), [id(4)]);
+    assert_eq!(remove(filter(None, None, None)).await, 1);
 }
 
 pub async fn old_groups_and_counts_are_swept(place: &dyn Place) {
