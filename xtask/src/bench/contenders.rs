@@ -29,10 +29,13 @@ pub(super) struct Settings {
     pub(super) unlimited: bool,
 }
 
+/// The loads that take turns.
+pub(super) const CONTENDERS: usize = 5;
+
 /// The running servers and the load for each.
 pub(super) struct Contenders {
-    /// In the order of the figures: bare, returning, new guest, oidc-provider.
-    pub(super) loads: [Load; 4],
+    /// In the order of the figures: bare, returning, new guest, oidc-provider, and bare again.
+    pub(super) loads: [Load; CONTENDERS],
     _processes: [Process; 4],
 }
 
@@ -53,15 +56,10 @@ impl Contenders {
         )?;
 
         let cookie = visit(&returning)?;
+        let name = "bare signing handler";
+        let of_bare = || load(folder, name, &bare, "bare", "/token", &script(&[], None));
         let loads = [
-            load(
-                folder,
-                "bare signing handler",
-                &bare,
-                "bare",
-                "/token",
-                &script(&[], None),
-            )?,
+            of_bare()?,
             load(
                 folder,
                 "returning guest",
@@ -86,6 +84,7 @@ impl Contenders {
                 "/token",
                 &client_credentials(),
             )?,
+            of_bare()?,
         ];
         Ok(Self {
             loads,

@@ -6,9 +6,11 @@ use super::followers::Followers;
 use super::hosting::Hosting;
 use super::ingest::Ingest;
 use super::large::Large;
+use super::machine::Machine;
 use super::nodes::Nodes;
 use super::proxy::Proxy;
 use super::startup::{Startup, WHOLE};
+use super::statistics::{Estimate, Limit, Verdict, median_of};
 use super::wrk::Sample;
 
 /// The samples of one contender, in the order of the rounds.
@@ -25,42 +27,30 @@ impl Series {
     }
 
     /// The median rate, in responses per second.
-    fn per_second(&self) -> f64 {
-        median(
-            &self
-                .0
-                .iter()
-                .map(|sample| sample.per_second)
-                .collect::<Vec<_>>(),
-        )
+    fn per_second(&self) -> Estimate {
+        median_of(&self.0, |sample| sample.per_second)
     }
 
     /// The median of the rounds' 99th percentiles, in milliseconds.
-    fn p99(&self) -> f64 {
-        median(
-            &self
-                .0
-                .iter()
-                .map(|sample| sample.p99_milliseconds)
-                .collect::<Vec<_>>(),
-        )
+    fn p99(&self) -> Estimate {
+        median_of(&self.0, |sample| sample.p99_milliseconds)
     }
 
     /// The median over the rounds of this rate divided by the other.
-    fn ratio(&self, other: &Series) -> f64 {
-        let rounds = self.0.iter().zip(&other.0);
-        median(
-            &rounds
-                .map(|(one, two)| one.per_second / two.per_second)
-                .collect::<Vec<_>>(),
-        )
+    fn ratio(&self, other: &Series) -> Estimate {
+        let rounds: Vec<_> = self.0.iter().zip(&other.0).collect();
+        median_of(&rounds, |(one, two)| one.per_second / two.per_second)
     }
 }
 
 /// Everything that was measured.
 pub(super) struct Figures {
+    /// The machine.
+    pub(super) machine: Machine,
     /// A handler that only signs one token.
     pub(super) bare: Series,
+    /// The same once more in each round: how far it is from the first is the machine's noise.
+    pub(super) bare_again: Series,
     /// `POST /token` of a guest with a cookie.
     pub(super) returning: Series,
     /// `POST /token` of visitors without one.
@@ -68,9 +58,9 @@ pub(super) struct Figures {
     /// Access tokens of npm's oidc-provider.
     pub(super) oidc_provider: Series,
     /// Memory of the idle server, in kilobytes.
-    pub(super) idle_kilobytes: u64,
+    pub(super) idle_kilobytes: Estimate,
     /// From start to ready line on an existing store, in milliseconds.
-    pub(super) ready_milliseconds: f64,
+    pub(super) ready_milliseconds: Estimate,
     /// The runtime's start on a page, in milliseconds.
     pub(super) startup: Startup,
     /// Heartbeats and frontend logs.
@@ -94,21 +84,15 @@ pub(super) struct Figures {
 /// A stated goal and what was measured.
 pub(super) struct Goal {
     name: &'static str,
-    measured: f64,
+    measured: Estimate,
     limit: Limit,
     unit: &'static str,
-}
-
-/// The limit of a goal.
-pub(super) enum Limit {
-    AtLeast(f64),
-    AtMost(f64),
 }
 
 /// A goal with what was measured.
 pub(super) const fn goal(
     name: &'static str,
-    measured: f64,
+    measured: Estimate,
     limit: Limit,
     unit: &'static str,
 ) -> Goal {
@@ -121,11 +105,8 @@ pub(super) const fn goal(
 }
 
 impl Goal {
-    pub(super) fn is_met(&self) -> bool {
-        match self.limit {
-            Limit::AtLeast(limit) => self.measured >= limit,
-            Limit::AtMost(limit) => self.measured <= limit,
-        }
+    pub(super) fn verdict(&self) -> Verdict {
+        self.measured.verdict(self.limit)
     }
 }
 
@@ -166,7 +147,7 @@ impl Figures {
             goal("new guest, p99", self.new_guest.p99(), AtMost(20.0), "ms"),
             goal(
                 "memory of the idle server",
-                whole(self.idle_kilobytes) / 1_024.0,
+                self.idle_kilobytes.times(1.0 / 1_024.0),
                 AtMost(40.0),
                 "MiB",
             ),
@@ -184,7 +165,7 @@ impl Figures {
             ),
             goal(
                 "runtime.js, brotli",
-                whole(self.runtime_brotli),
+                Estimate::certain(whole(self.runtime_brotli)),
                 AtMost(whole(self.runtime_budget)),
                 "bytes",
             ),
@@ -214,13 +195,13 @@ impl Figures {
             ),
             goal(
                 "memory for 200 who follow",
-                whole(grown_kilobytes) / 1_024.0,
+                grown_kilobytes.times(1.0 / 1_024.0),
                 AtMost(64.0),
                 "MiB",
             ),
             goal(
                 "records that came twice or in the wrong order",
-                whole(wrong),
+                Estimate::certain(whole(wrong)),
                 AtMost(0.0),
                 "records",
             ),
@@ -288,13 +269,13 @@ impl Figures {
         ]
     }
 
-    /// Milliseconds of the runtime's whole start; NaN if it was not measured.
-    fn started_in(&self, engine: &str) -> f64 {
+    /// Milliseconds of the runtime's whole start.
+    fn started_in(&self, engine: &str) -> Estimate {
         let parts = self.startup.get(engine);
         parts
             .and_then(|parts| parts.get(WHOLE))
             .copied()
-            .unwrap_or(f64::NAN)
+            .unwrap_or_default()
     }
 
     fn named(&self) -> [(&'static str, &Series); 4] {
@@ -306,55 +287,35 @@ impl Figures {
         ]
     }
 
-    /// The figures as two Markdown tables.
+    /// The figures as Markdown tables.
     pub(super) fn markdown(&self, goals: &[Goal]) -> String {
-        let mut lines = vec![
-            "| 64 connections, medians | requests/s | p99, ms |".to_owned(),
+        let mut lines = self.machine.markdown();
+        lines.extend([
+            "Each figure is a median, with the interval that holds the true one in 95 of 100 runs."
+                .to_owned(),
+            self.noise(),
+            String::new(),
+            "| 64 connections | requests/s | p99, ms |".to_owned(),
             "|---|---:|---:|".to_owned(),
-        ];
+        ]);
         lines.extend(self.named().map(|(name, series)| {
-            format!(
-                "| {name} | {:.0} | {:.1} |",
-                series.per_second(),
-                series.p99()
-            )
+            let (rate, p99) = (series.per_second().cell(0), series.p99().cell(1));
+            format!("| {name} | {rate} | {p99} |")
+        }));
+        lines.extend(self.traffic().map(|(name, figure)| {
+            // A ratio is small, a rate large.
+            let decimals = if figure.value < 100.0 { 2 } else { 0 };
+            format!("| {name} | {} | |", figure.cell(decimals))
         }));
         lines.extend([
-            format!("| heartbeats, one token | {:.0} | |", self.ingest.beats),
-            format!(
-                "| bare axum handler, last-seen in memory | {:.0} | |",
-                self.ingest.bare_beats
-            ),
-            format!(
-                "| frontend log records, 50 a request | {:.0} | |",
-                self.ingest.records
-            ),
-            format!(
-                "| a deployed file of 20 kB in brotli | {:.0} | |",
-                self.hosting.files
-            ),
-            format!("| nginx, the same | {:.0} | |", self.hosting.nginx_files),
-            format!(
-                "| a deployed file that has not changed | {:.0} | |",
-                self.hosting.unchanged
-            ),
-            format!(
-                "| nginx, the same | {:.0} | |",
-                self.hosting.nginx_unchanged
-            ),
-            format!(
-                "| a backend by way of the platform / straight | {:.2}× | |",
-                self.proxy.ratio
-            ),
             String::new(),
             "| the runtime's start | part | ms |".into(),
             "|---|---|---:|".into(),
         ]);
         for (engine, parts) in &self.startup {
+            let parts = parts.iter();
             lines.extend(
-                parts.iter().map(|(part, milliseconds)| {
-                    format!("| {engine} | {part} | {milliseconds:.1} |")
-                }),
+                parts.map(|(part, time)| format!("| {engine} | {part} | {} |", time.cell(1))),
             );
         }
         lines.extend([
@@ -364,10 +325,40 @@ impl Figures {
         ]);
         let medians = self.large.p50.values();
         let kinds = self.large.p99.iter().zip(medians);
-        lines.extend(kinds.map(|((name, p99), p50)| format!("| {name} | {p50:.1} | {p99:.1} |")));
+        lines.extend(
+            kinds.map(|((name, p99), p50)| {
+                format!("| {name} | {} | {} |", p50.cell(1), p99.cell(1))
+            }),
+        );
         lines.extend(self.nodes.markdown());
         lines.extend(table_of(goals));
         lines.join("\n")
+    }
+
+    /// A sentence on what the same contender measured twice says of the machine.
+    fn noise(&self) -> String {
+        format!(
+            "Noise of this machine: the bare signing handler beside itself is {}×.",
+            self.bare_again.ratio(&self.bare).cell(2)
+        )
+    }
+
+    /// What has no 99th percentile.
+    fn traffic(&self) -> [(&'static str, Estimate); 8] {
+        let (ingest, hosting) = (&self.ingest, &self.hosting);
+        [
+            ("heartbeats, one token", ingest.beats),
+            ("bare axum handler, last-seen in memory", ingest.bare_beats),
+            ("frontend log records, 50 a request", ingest.records),
+            ("a deployed file of 20 kB in brotli", hosting.files),
+            ("nginx, the same", hosting.nginx_files),
+            ("a deployed file that has not changed", hosting.unchanged),
+            ("nginx, the same", hosting.nginx_unchanged),
+            (
+                "a backend by way of the platform / straight, ×",
+                self.proxy.ratio,
+            ),
+        ]
     }
 
     /// The figures for other programs.
@@ -382,10 +373,11 @@ impl Figures {
                     Limit::AtLeast(limit) => ("at_least", limit),
                     Limit::AtMost(limit) => ("at_most", limit),
                 };
-                json!({ "name": goal.name, "measured": goal.measured, "unit": goal.unit, kind: limit, "met": goal.is_met() })
+                json!({ "name": goal.name, "measured": goal.measured, "unit": goal.unit, kind: limit, "verdict": goal.verdict() })
             })
             .collect();
-        json!({ "rates": rates, "startup": self.startup, "ingest": self.ingest, "followers": self.followers, "large": self.large, "hosting": self.hosting, "proxy": self.proxy, "nodes": self.nodes, "goals": goals })
+        let noise = self.bare_again.ratio(&self.bare);
+        json!({ "machine": self.machine, "noise": noise, "rates": rates, "startup": self.startup, "ingest": self.ingest, "followers": self.followers, "large": self.large, "hosting": self.hosting, "proxy": self.proxy, "nodes": self.nodes, "goals": goals })
     }
 }
 
@@ -393,44 +385,29 @@ impl Figures {
 pub(super) fn table_of(goals: &[Goal]) -> Vec<String> {
     let mut lines = vec![
         String::new(),
-        "| goal | measured | wanted | |".into(),
-        "|---|---:|---:|---|".into(),
+        "| goal | measured | in 95 of 100 runs | wanted | |".into(),
+        "|---|---:|---:|---:|---|".into(),
     ];
     lines.extend(goals.iter().map(|goal| {
         let wanted = match goal.limit {
             Limit::AtLeast(limit) => format!("≥ {limit}"),
             Limit::AtMost(limit) => format!("≤ {limit}"),
         };
-        let mark = if goal.is_met() { "met" } else { "**missed**" };
+        let mark = match goal.verdict() {
+            Verdict::Met => "met",
+            Verdict::Missed => "**missed**",
+            Verdict::Unclear => "cannot be told on this machine",
+        };
         format!(
-            "| {} | {:.2} {unit} | {wanted} {unit} | {mark} |",
+            "| {} | {:.2} {unit} | {} | {wanted} {unit} | {mark} |",
             goal.name,
-            goal.measured,
+            goal.measured.value,
+            goal.measured.interval(2),
             unit = goal.unit
         )
     }));
     lines.push(String::new());
     lines
-}
-
-/// The value that 99 of 100 values do not exceed.
-pub(super) fn percentile_99(values: &[f64]) -> f64 {
-    let mut sorted = values.to_vec();
-    sorted.sort_by(f64::total_cmp);
-    let place = (sorted.len() * 99).div_ceil(100).saturating_sub(1);
-    sorted.get(place).copied().unwrap_or(f64::NAN)
-}
-
-/// The middle value; for an even count the mean of the two middle ones; NaN without values.
-pub(super) fn median(values: &[f64]) -> f64 {
-    let mut sorted = values.to_vec();
-    sorted.sort_by(f64::total_cmp);
-    let middle = sorted.len() / 2;
-    match sorted.len() {
-        0 => f64::NAN,
-        length if length % 2 == 1 => sorted[middle],
-        _ => f64::midpoint(sorted[middle - 1], sorted[middle]),
-    }
 }
 
 #[cfg(test)]
@@ -450,71 +427,82 @@ mod tests {
         series
     }
 
+    fn certain(value: f64) -> Estimate {
+        Estimate::certain(value)
+    }
+
+    /// Nodes whose stores do this part of what their database does.
+    fn nodes(ratio: f64) -> Nodes {
+        let rate = Rate {
+            ratio: certain(ratio),
+            ..Rate::default()
+        };
+        let postgres = Stores {
+            lookups: rate,
+            guests: rate,
+            records: rate,
+        };
+        Nodes {
+            postgres,
+            ..Nodes::default()
+        }
+    }
+
     fn started(milliseconds: f64) -> Startup {
-        let parts = [(WHOLE.to_owned(), milliseconds)].into();
+        let parts = [(WHOLE.to_owned(), certain(milliseconds))].into();
         [("chromium".to_owned(), parts)].into()
     }
 
+    /// Six rounds, the fewest that give an interval.
     fn good() -> Figures {
+        let twice = |rates: [f64; 3], p99| series(&[rates, rates].concat(), p99);
         Figures {
-            bare: series(&[10_000.0, 5_000.0, 10_000.0], 8.0),
-            returning: series(&[8_000.0, 4_000.0, 9_000.0], 9.0),
-            new_guest: series(&[4_000.0, 3_500.0, 3_100.0], 19.0),
-            oidc_provider: series(&[2_000.0, 1_000.0, 2_000.0], 40.0),
-            idle_kilobytes: 30_000,
-            ready_milliseconds: 120.0,
+            machine: Machine::default(),
+            bare: twice([10_000.0, 5_000.0, 10_000.0], 8.0),
+            bare_again: twice([10_000.0, 5_500.0, 9_000.0], 8.0),
+            returning: twice([8_000.0, 4_000.0, 9_000.0], 9.0),
+            new_guest: twice([4_000.0, 3_500.0, 3_100.0], 19.0),
+            oidc_provider: twice([2_000.0, 1_000.0, 2_000.0], 40.0),
+            idle_kilobytes: certain(30_000.0),
+            ready_milliseconds: certain(120.0),
             startup: started(6.0),
             ingest: Ingest {
-                beats_ratio: 0.9,
-                records_ratio: 0.8,
-                token_p99_ratio: 2.0,
+                beats_ratio: certain(0.9),
+                records_ratio: certain(0.8),
+                token_p99_ratio: certain(2.0),
                 ..Ingest::default()
             },
             followers: Followers {
-                ratio: 1.2,
+                ratio: certain(1.2),
+                grown_kilobytes: certain(9_000.0),
                 ..Followers::default()
             },
             hosting: Hosting {
-                files_ratio: 1.0,
-                unchanged_ratio: 1.0,
+                files_ratio: certain(1.0),
+                unchanged_ratio: certain(1.0),
                 ..Hosting::default()
             },
             large: Large {
-                ready: 200.0,
-                p99: [("home page", 9.0)].into(),
-                p50: [("home page", 5.0)].into(),
+                ready: certain(200.0),
+                p99: [("home page", certain(9.0))].into(),
+                p50: [("home page", certain(5.0))].into(),
             },
             proxy: Proxy {
-                added_p50: 0.2,
+                added_p50: certain(0.2),
                 ..Proxy::default()
             },
-            nodes: Nodes {
-                postgres: Stores {
-                    lookups: Rate {
-                        ratio: 0.7,
-                        ..Rate::default()
-                    },
-                    guests: Rate {
-                        ratio: 0.8,
-                        ..Rate::default()
-                    },
-                    records: Rate {
-                        ratio: 0.9,
-                        ..Rate::default()
-                    },
-                },
-                ..Nodes::default()
-            },
+            nodes: nodes(0.7),
             runtime_brotli: 17_000,
             runtime_budget: 18_000,
         }
     }
 
-    fn missed(figures: &Figures) -> Vec<&'static str> {
+    /// The names of the goals with this verdict.
+    fn with(verdict: Verdict, figures: &Figures) -> Vec<&'static str> {
         figures
             .goals()
             .iter()
-            .filter(|goal| !goal.is_met())
+            .filter(|goal| goal.verdict() == verdict)
             .map(|goal| goal.name)
             .collect()
     }
@@ -522,53 +510,68 @@ mod tests {
     #[test]
     fn ratios_are_taken_within_a_round() {
         let figures = good();
-        assert!((figures.returning.ratio(&figures.bare) - 0.8).abs() < 1e-9);
-        assert!(missed(&figures).is_empty());
+        let ratio = figures.returning.ratio(&figures.bare);
+        assert!((ratio.value - 0.8).abs() < 1e-9, "{ratio:?}");
+        assert_eq!(with(Verdict::Met, &figures).len(), figures.goals().len());
     }
 
     #[test]
     fn every_goal_can_be_missed() {
         let mut bad = good();
-        bad.bare = series(&[20_000.0; 3], 1.0);
-        bad.oidc_provider = series(&[5_000.0; 3], 1.0);
-        bad.returning = series(&[9_000.0; 3], 20.1);
-        bad.new_guest = series(&[2_999.0; 3], 21.0);
-        bad.idle_kilobytes = 41 * 1_024;
-        bad.ready_milliseconds = 501.0;
+        bad.bare = series(&[20_000.0; 6], 1.0);
+        bad.oidc_provider = series(&[5_000.0; 6], 1.0);
+        bad.returning = series(&[9_000.0; 6], 20.1);
+        bad.new_guest = series(&[2_999.0; 6], 21.0);
+        bad.idle_kilobytes = certain(41.0 * 1_024.0);
+        bad.ready_milliseconds = certain(501.0);
         bad.startup = started(8.1);
         bad.ingest = Ingest {
-            beats_ratio: 0.4,
-            records_ratio: 0.4,
-            token_p99_ratio: 3.1,
+            beats_ratio: certain(0.4),
+            records_ratio: certain(0.4),
+            token_p99_ratio: certain(3.1),
             ..Ingest::default()
         };
         bad.followers = Followers {
-            ratio: 2.1,
-            grown_kilobytes: 65 * 1_024,
+            ratio: certain(2.1),
+            grown_kilobytes: certain(65.0 * 1_024.0),
             wrong: 1,
             ..Followers::default()
         };
-        bad.hosting = Hosting::default();
-        bad.large.ready = 501.0;
-        bad.large.p99 = [("home page", 9.0), ("log search", 20.1)].into();
-        bad.proxy.added_p50 = 0.51;
-        bad.nodes = Nodes::default();
+        bad.hosting = Hosting {
+            files_ratio: certain(0.89),
+            unchanged_ratio: certain(0.89),
+            ..Hosting::default()
+        };
+        bad.large.ready = certain(501.0);
+        bad.large.p99 = [("home page", certain(9.0)), ("log search", certain(20.1))].into();
+        bad.proxy.added_p50 = certain(0.51);
+        bad.nodes = nodes(0.59);
         bad.runtime_brotli = 18_001;
-        assert_eq!(missed(&bad).len(), bad.goals().len());
+        assert_eq!(with(Verdict::Missed, &bad).len(), bad.goals().len());
         assert!(bad.markdown(&bad.goals()).contains("**missed**"));
     }
 
     #[test]
-    fn a_run_without_samples_meets_no_goal_of_speed() {
+    fn a_run_without_samples_says_nothing_of_speed() {
         let mut empty = good();
         empty.returning = Series::new();
-        assert_eq!(missed(&empty).len(), 3);
+        assert_eq!(with(Verdict::Unclear, &empty).len(), 3);
+        assert!(
+            empty
+                .markdown(&empty.goals())
+                .contains("cannot be told on this machine")
+        );
     }
 
     #[test]
-    fn the_median_is_the_middle() {
-        assert!((median(&[3.0, 1.0, 2.0]) - 2.0).abs() < f64::EPSILON);
-        assert!((median(&[4.0, 1.0, 2.0, 3.0]) - 2.5).abs() < f64::EPSILON);
-        assert!(median(&[]).is_nan());
+    fn the_noise_is_printed_and_written() {
+        let figures = good();
+        let text = figures.markdown(&figures.goals());
+        assert!(
+            text.contains("beside itself is 1.00 (0.90–1.10)×"),
+            "{text}"
+        );
+        let json = figures.json(&figures.goals());
+        assert_eq!(json["noise"]["low"], 0.9);
     }
 }

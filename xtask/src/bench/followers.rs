@@ -6,25 +6,28 @@ use std::process::Command;
 use anyhow::{Context, Result, ensure};
 use serde::{Deserialize, Serialize};
 
+use super::statistics::{Estimate, median_of};
 use crate::command::output;
 use crate::terminal;
 use crate::workspace::Workspace;
 
 /// Records in each of the pages' requests, as the example sends them.
 const RECORDS: u64 = 50;
+/// Runs of the example: the fewest that give an interval.
+const ROUNDS: usize = 6;
 
 /// What was measured.
 #[derive(Clone, Copy, Debug, Default, Serialize)]
 pub(super) struct Followers {
     /// The 99th percentile of the pages' requests without readers, in milliseconds.
-    pub(super) alone: f64,
+    pub(super) alone: Estimate,
     /// The same with 200 readers.
-    pub(super) followed: f64,
+    pub(super) followed: Estimate,
     /// The second divided by the first.
-    pub(super) ratio: f64,
+    pub(super) ratio: Estimate,
     /// The growth of the server's memory, in kilobytes.
-    pub(super) grown_kilobytes: u64,
-    /// Records that a reader got twice or in the wrong order.
+    pub(super) grown_kilobytes: Estimate,
+    /// Records that a reader got twice or in the wrong order, in all runs.
     pub(super) wrong: u64,
 }
 
@@ -91,21 +94,37 @@ impl Printed {
     }
 }
 
-/// Measures the followers, which takes more than a minute.
+/// Measures the followers, which takes more than a minute each time.
 pub(super) fn measure(workspace: &Workspace) -> Result<Followers> {
-    terminal::note("bench: 200 readers of a log stream");
+    let mut rounds = Vec::new();
+    for round in 1..=ROUNDS {
+        terminal::note(&format!(
+            "bench: 200 readers of a log stream, round {round} of {ROUNDS}"
+        ));
+        rounds.push(run(workspace)?);
+    }
+    Ok(Followers {
+        alone: median_of(&rounds, |round| round.pages.nobody_follows.p99),
+        followed: median_of(&rounds, |round| round.pages.followed.p99),
+        ratio: median_of(&rounds, |round| {
+            round.pages.followed.p99 / round.pages.nobody_follows.p99
+        }),
+        grown_kilobytes: median_of(&rounds, |round| {
+            let Kilobytes { before, most } = round.server_kilobytes;
+            most.saturating_sub(before) as f64
+        }),
+        wrong: rounds
+            .iter()
+            .map(|round| round.got.repeated_or_out_of_order)
+            .sum(),
+    })
+}
+
+fn run(workspace: &Workspace) -> Result<Printed> {
     let program = workspace.binary(true, "examples/followers");
     let printed = output(&mut Command::new(program))?;
     let printed: Printed =
         serde_json::from_str(&printed).context("what the readers' example printed")?;
     printed.check()?;
-    let (alone, followed) = (printed.pages.nobody_follows.p99, printed.pages.followed.p99);
-    let Kilobytes { before, most } = printed.server_kilobytes;
-    Ok(Followers {
-        alone,
-        followed,
-        ratio: followed / alone,
-        grown_kilobytes: most.saturating_sub(before),
-        wrong: printed.got.repeated_or_out_of_order,
-    })
+    Ok(printed)
 }

@@ -7,14 +7,14 @@ use std::process::{Child, Command, Stdio};
 use anyhow::{Context, Result, ensure};
 use serde::Serialize;
 
-use super::figures::median;
 use super::process::Process;
+use super::statistics::{Estimate, median_of};
 use super::wrk::{self, Load};
 use crate::terminal::{self, Stopwatch};
 use crate::workspace::Workspace;
 
 /// Rounds; each round measures every server once.
-const ROUNDS: usize = 5;
+const ROUNDS: usize = 9;
 /// How long nginx may take to listen.
 const PATIENCE: std::time::Duration = std::time::Duration::from_secs(10);
 
@@ -22,17 +22,17 @@ const PATIENCE: std::time::Duration = std::time::Duration::from_secs(10);
 #[derive(Clone, Copy, Debug, Default, Serialize)]
 pub(super) struct Hosting {
     /// A file of 20 kB in brotli, responses per second.
-    pub(super) files: f64,
+    pub(super) files: Estimate,
     /// The same from nginx.
-    pub(super) nginx_files: f64,
+    pub(super) nginx_files: Estimate,
     /// Ours divided by nginx's.
-    pub(super) files_ratio: f64,
+    pub(super) files_ratio: Estimate,
     /// Responses "not modified" per second.
-    pub(super) unchanged: f64,
+    pub(super) unchanged: Estimate,
     /// The same from nginx.
-    pub(super) nginx_unchanged: f64,
+    pub(super) nginx_unchanged: Estimate,
     /// Ours divided by nginx's.
-    pub(super) unchanged_ratio: f64,
+    pub(super) unchanged_ratio: Estimate,
 }
 
 /// A running nginx; it ends when this is dropped.
@@ -147,9 +147,10 @@ pub(super) fn measure(workspace: &Workspace, folder: &Path) -> Result<Hosting> {
     for number in 0..=ROUNDS {
         terminal::note(&format!("bench: hosting, round {number} of {ROUNDS}"));
         let mut rates = [0.0; 4];
-        for (rate, load) in rates.iter_mut().zip(&loads) {
+        for place in super::turn(number, loads.len()) {
+            let load = &loads[place];
             let sample = wrk::run(load).with_context(|| format!("{} failed", load.name))?;
-            *rate = sample.per_second;
+            rates[place] = sample.per_second;
         }
         if number > 0 {
             rounds.push(rates);
@@ -159,7 +160,7 @@ pub(super) fn measure(workspace: &Workspace, folder: &Path) -> Result<Hosting> {
 }
 
 fn medians(rounds: &[[f64; 4]]) -> Hosting {
-    let of = |figure: fn(&[f64; 4]) -> f64| median(&rounds.iter().map(figure).collect::<Vec<_>>());
+    let of = |figure: fn(&[f64; 4]) -> f64| median_of(rounds, figure);
     Hosting {
         files: of(|rates| rates[0]),
         nginx_files: of(|rates| rates[1]),
@@ -211,7 +212,7 @@ mod tests {
             [1.0, 1.0, 1.0, 2.0],
             [5.0, 2.0, 3.0, 1.0],
         ]);
-        assert!((measured.files_ratio - 1.0).abs() < 1e-9);
-        assert!((measured.unchanged_ratio - 1.0).abs() < 1e-9);
+        assert!((measured.files_ratio.value - 1.0).abs() < 1e-9);
+        assert!((measured.unchanged_ratio.value - 1.0).abs() < 1e-9);
     }
 }

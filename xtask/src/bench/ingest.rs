@@ -9,15 +9,15 @@ use serde::Serialize;
 use serde_json::json;
 
 use super::contenders::{self, Settings, load, token_script};
-use super::figures::median;
 use super::process::Process;
+use super::statistics::{Estimate, median_of};
 use super::wrk::{self, Load, script};
 use crate::command::output;
 use crate::terminal;
 use crate::workspace::Workspace;
 
 /// Rounds; each round measures everything once.
-const ROUNDS: usize = 3;
+const ROUNDS: usize = 9;
 /// Records in one log request.
 pub(super) const RECORDS: usize = 50;
 
@@ -25,17 +25,26 @@ pub(super) const RECORDS: usize = 50;
 #[derive(Clone, Copy, Debug, Default, Serialize)]
 pub(super) struct Ingest {
     /// Heartbeats a second.
-    pub(super) beats: f64,
+    pub(super) beats: Estimate,
     /// The same for a bare handler that keeps the last heartbeats in memory.
-    pub(super) bare_beats: f64,
+    pub(super) bare_beats: Estimate,
     /// Heartbeats divided by those of the bare handler.
-    pub(super) beats_ratio: f64,
+    pub(super) beats_ratio: Estimate,
     /// Log records a second.
-    pub(super) records: f64,
+    pub(super) records: Estimate,
     /// Log records divided by the rows that SQLite alone writes in batches of 100.
-    pub(super) records_ratio: f64,
+    pub(super) records_ratio: Estimate,
     /// The 99th percentile of `POST /token` while both run at full speed, divided by the idle one.
-    pub(super) token_p99_ratio: f64,
+    pub(super) token_p99_ratio: Estimate,
+}
+
+/// What one round measured.
+struct Round {
+    beats: f64,
+    bare_beats: f64,
+    records: f64,
+    raw: f64,
+    token_p99_ratio: f64,
 }
 
 /// Measures all of it.
@@ -111,7 +120,7 @@ fn round(
     logs: &Load,
     tokens: &Load,
     raw: &mut Command,
-) -> Result<Ingest> {
+) -> Result<Round> {
     let (beat, bare) = (wrk::run(beats)?, wrk::run(bare_beats)?);
     let log = wrk::run(logs)?.per_second * RECORDS as f64;
     let raw = output(raw)?;
@@ -129,24 +138,23 @@ fn round(
         }
         busy
     })?;
-    Ok(Ingest {
+    Ok(Round {
         beats: beat.per_second,
         bare_beats: bare.per_second,
-        beats_ratio: beat.per_second / bare.per_second,
         records: log,
-        records_ratio: log / raw,
+        raw,
         token_p99_ratio: busy.p99_milliseconds / idle.p99_milliseconds,
     })
 }
 
-fn medians(rounds: &[Ingest]) -> Ingest {
-    let of = |figure: fn(&Ingest) -> f64| median(&rounds.iter().map(figure).collect::<Vec<_>>());
+fn medians(rounds: &[Round]) -> Ingest {
+    let of = |figure: fn(&Round) -> f64| median_of(rounds, figure);
     Ingest {
         beats: of(|round| round.beats),
         bare_beats: of(|round| round.bare_beats),
-        beats_ratio: of(|round| round.beats_ratio),
+        beats_ratio: of(|round| round.beats / round.bare_beats),
         records: of(|round| round.records),
-        records_ratio: of(|round| round.records_ratio),
+        records_ratio: of(|round| round.records / round.raw),
         token_p99_ratio: of(|round| round.token_p99_ratio),
     }
 }

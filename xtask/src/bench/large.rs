@@ -10,16 +10,16 @@ use anyhow::{Context, Result};
 use serde::{Deserialize, Serialize};
 
 use super::contenders::{self, Settings};
-use super::figures::{median, percentile_99};
 use super::process::Process;
+use super::statistics::{Estimate, median, percentile_99};
 use crate::command::output;
 use crate::terminal::{self, Stopwatch};
 use crate::workspace::Workspace;
 
 /// Starts of the server that are timed.
-const STARTS: usize = 5;
-/// Requests of every kind: enough that the 99th percentile is not a single one.
-const ROUNDS: usize = 200;
+const STARTS: usize = 9;
+/// Requests of every kind: enough that the 99th percentile has an interval.
+const ROUNDS: usize = 400;
 /// The number of games.
 const GAMES: usize = 200;
 /// The pause between two calls, so that one player's rate limit is not reached.
@@ -30,18 +30,18 @@ const SETTLED: usize = 40;
 /// Milliseconds.
 #[derive(Clone, Debug, Default, Serialize)]
 pub(super) struct Large {
-    /// From start to ready line, the median.
-    pub(super) ready: f64,
+    /// From start to ready line.
+    pub(super) ready: Estimate,
     /// The 99th percentile of every kind of request.
-    pub(super) p99: BTreeMap<&'static str, f64>,
+    pub(super) p99: BTreeMap<&'static str, Estimate>,
     /// The median of every kind of request.
-    pub(super) p50: BTreeMap<&'static str, f64>,
+    pub(super) p50: BTreeMap<&'static str, Estimate>,
 }
 
 impl Large {
     /// The 99th percentile of the slowest kind of request.
-    pub(super) fn slowest(&self) -> f64 {
-        self.p99.values().copied().fold(f64::NAN, f64::max)
+    pub(super) fn slowest(&self) -> Estimate {
+        Estimate::largest(self.p99.values().copied())
     }
 }
 
@@ -140,7 +140,7 @@ fn measure_on(workspace: &Workspace, data: &Path, filled: &Filled) -> Result<Lar
             samples.entry(name).or_default().push(took);
         }
     }
-    let of = |figure: fn(&[f64]) -> f64| {
+    let of = |figure: fn(&[f64]) -> Estimate| {
         let kinds = samples.iter();
         kinds.map(|(name, times)| (*name, figure(times))).collect()
     };

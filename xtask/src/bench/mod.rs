@@ -1,6 +1,7 @@
 //! Measures everything in one run on one machine: absolute figures vary with the machine, ratios do
-//! not. The contenders take turns, and medians are used, so that another program's load does not
-//! hit only one of them.
+//! not. The contenders take turns, each time another one first, so that another program's load does
+//! not hit only one of them. Every figure has an interval, and a goal is met only if the whole
+//! interval keeps it. One contender is measured beside itself, which shows the machine's noise.
 
 mod contenders;
 mod figures;
@@ -8,10 +9,12 @@ mod followers;
 mod hosting;
 mod ingest;
 mod large;
+mod machine;
 mod nodes;
 mod process;
 mod proxy;
 mod startup;
+mod statistics;
 mod wrk;
 
 use std::path::Path;
@@ -20,9 +23,10 @@ use std::process::ExitCode;
 use anyhow::{Context, Result};
 use clap::ValueEnum;
 
-use self::contenders::{Contenders, Settings};
+use self::contenders::{CONTENDERS, Contenders, Settings};
 use self::figures::{Figures, Goal, Series};
-use self::process::Process;
+use self::machine::Machine;
+use self::statistics::{Estimate, Verdict, median};
 use crate::build;
 use crate::command::{cargo, run as run_command};
 use crate::setup::{self, Purpose};
@@ -30,10 +34,10 @@ use crate::size::Sizes;
 use crate::terminal;
 use crate::workspace::{FEATURES, Workspace};
 
-/// Turns of every contender.
-const ROUNDS: usize = 5;
+/// Turns of every contender: the interval of a median then leaves out the fastest and the slowest.
+const ROUNDS: usize = 9;
 /// Starts of the server that are timed.
-const STARTS: usize = 5;
+const STARTS: usize = 9;
 
 /// The programs that are measured beside the server.
 const EXAMPLES: [&str; 8] = [
@@ -54,8 +58,8 @@ pub(crate) enum Part {
     Nodes,
 }
 
-/// Measures, prints a table, writes `target/bench.json`, and fails if a goal is missed. The large
-/// store has this `share` of its records. With a part, measures only that and writes no file.
+/// Measures, prints a table, writes `target/bench.json`, and fails if a goal is missed, with the
+/// exit code 2 if it only cannot be told. The large store has this `share` of its records. With a part, measures only that and writes no file.
 pub(crate) fn run(workspace: &Workspace, share: f64, only: Option<Part>) -> Result<ExitCode> {
     setup::run(workspace, Purpose::Bench)?;
     // As releases are, with what several nodes need.
@@ -68,16 +72,23 @@ pub(crate) fn run(workspace: &Workspace, share: f64, only: Option<Part>) -> Resu
     examples.extend(needed.iter().flat_map(|example| ["--example", example]));
     run_command(&mut cargo(&workspace.root, &examples))?;
 
+    let machine = machine::divide()?;
+    terminal::note(&format!("bench: {}", machine.markdown().join(" ")));
     let folder = tempfile::tempdir().context("there is no room for temporary files")?;
     if only == Some(Part::Nodes) {
         let nodes = nodes::measure(workspace, folder.path())?;
         let goals = nodes.goals();
-        let lines = [nodes.markdown(), figures::table_of(&goals)].concat();
+        let lines = [
+            machine.markdown(),
+            nodes.markdown(),
+            figures::table_of(&goals),
+        ]
+        .concat();
         terminal::result(&lines.join("\n"));
         return Ok(verdict(&goals));
     }
     let sizes = Sizes::read(&workspace.root)?;
-    let figures = measure(workspace, folder.path(), share, &sizes)?;
+    let figures = measure(workspace, folder.path(), share, (machine, &sizes))?;
     let goals = figures.goals();
     terminal::result(&figures.markdown(&goals));
     let file = workspace.target.join("bench.json");
@@ -91,27 +102,37 @@ pub(crate) fn run(workspace: &Workspace, share: f64, only: Option<Part>) -> Resu
 }
 
 fn verdict(goals: &[Goal]) -> ExitCode {
-    if goals.iter().all(Goal::is_met) {
-        ExitCode::SUCCESS
-    } else {
+    let is_any = |verdict| goals.iter().any(|goal| goal.verdict() == verdict);
+    if is_any(Verdict::Missed) {
         ExitCode::FAILURE
+    } else if is_any(Verdict::Unclear) {
+        ExitCode::from(2)
+    } else {
+        ExitCode::SUCCESS
     }
 }
 
 /// Measures everything.
-fn measure(workspace: &Workspace, folder: &Path, share: f64, sizes: &Sizes) -> Result<Figures> {
+fn measure(
+    workspace: &Workspace,
+    folder: &Path,
+    share: f64,
+    (machine, sizes): (Machine, &Sizes),
+) -> Result<Figures> {
     let (ready_milliseconds, idle_kilobytes) = starts(workspace, folder)?;
     let startup = startup::measure(workspace)?;
     let ingest = ingest::measure(workspace, folder)?;
     let followers = followers::measure(workspace)?;
     let hosting = hosting::measure(workspace, folder)?;
     let proxy = proxy::measure(workspace, folder)?;
-    let [bare, returning, new_guest, oidc_provider] = rates(workspace, folder)?;
+    let [bare, returning, new_guest, oidc_provider, bare_again] = rates(workspace, folder)?;
     let nodes = nodes::measure(workspace, folder)?;
     // The longest comes last, so that a fault in the others shows earlier.
     let large = large::measure(workspace, folder, share)?;
     Ok(Figures {
+        machine,
         bare,
+        bare_again,
         returning,
         new_guest,
         oidc_provider,
@@ -129,34 +150,33 @@ fn measure(workspace: &Workspace, folder: &Path, share: f64, sizes: &Sizes) -> R
     })
 }
 
-/// Starts the server on an existing store several times: the median time to its ready line in
+/// Starts the server on an existing store several times: the time to its ready line in
 /// milliseconds, and its memory after one request for each kind of page, in kilobytes.
-fn starts(workspace: &Workspace, folder: &Path) -> Result<(f64, u64)> {
+fn starts(workspace: &Workspace, folder: &Path) -> Result<(Estimate, Estimate)> {
     terminal::note("bench: starting the server on an existing store");
     let data = folder.join("idle");
     let settings = Settings::default();
     contenders::server(workspace, &data, settings)?.stop();
-    let mut times = Vec::new();
+    let (mut times, mut kilobytes) = (Vec::new(), Vec::new());
     for _ in 0..STARTS {
         let server = contenders::server(workspace, &data, settings)?;
         times.push(server.ready_after.as_secs_f64() * 1_000.0);
+        contenders::visit(&server)?;
+        kilobytes.push(server.memory()? as f64);
         server.stop();
     }
-    let server: Process = contenders::server(workspace, &data, settings)?;
-    contenders::visit(&server)?;
-    let kilobytes = server.memory()?;
-    server.stop();
-    Ok((figures::median(&times), kilobytes))
+    Ok((median(&times), median(&kilobytes)))
 }
 
 /// Requests a second of every contender, in turns.
-fn rates(workspace: &Workspace, folder: &Path) -> Result<[Series; 4]> {
+fn rates(workspace: &Workspace, folder: &Path) -> Result<[Series; CONTENDERS]> {
     let contenders = Contenders::start(workspace, folder)?;
-    let mut series = [const { Series::new() }; 4];
+    let mut series = [const { Series::new() }; CONTENDERS];
     // The first turn is a warm-up and does not count.
     for round in 0..=ROUNDS {
         terminal::note(&format!("bench: round {round} of {ROUNDS}"));
-        for (place, load) in contenders.loads.iter().enumerate() {
+        for place in turn(round, CONTENDERS) {
+            let load = &contenders.loads[place];
             let sample = wrk::run(load).with_context(|| format!("{} failed", load.name))?;
             if round > 0 {
                 series[place].add(sample);
@@ -164,4 +184,20 @@ fn rates(workspace: &Workspace, folder: &Path) -> Result<[Series; 4]> {
         }
     }
     Ok(series)
+}
+
+/// The order of a round: each contender is the first in one round, and comes after another one.
+fn turn(round: usize, contenders: usize) -> impl Iterator<Item = usize> {
+    (0..contenders).map(move |place| (place + round) % contenders)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_contender_is_first_in_turn() {
+        let orders: Vec<Vec<usize>> = (0..3).map(|round| turn(round, 3).collect()).collect();
+        assert_eq!(orders, [[0, 1, 2], [1, 2, 0], [2, 0, 1]]);
+    }
 }

@@ -10,9 +10,10 @@ use serde::{Deserialize, Serialize};
 use serde_json::json;
 
 use super::contenders::{self, Settings, UNLIMITED, load, token_script};
-use super::figures::{Goal, Limit, goal, median};
+use super::figures::{Goal, goal};
 use super::ingest::{self, RECORDS};
 use super::process::Site;
+use super::statistics::{Estimate, Limit, median, median_of};
 use super::wrk::{self, Load, Sample, script};
 use crate::command::output;
 use crate::setup::Tool;
@@ -20,7 +21,7 @@ use crate::terminal;
 use crate::workspace::Workspace;
 
 /// Rounds; each round measures everything once. One before them warms up.
-const ROUNDS: usize = 3;
+const ROUNDS: usize = 6;
 /// The databases of the store and of the bare statements.
 const DATABASES: [&str; 2] = ["rates", "bare"];
 
@@ -48,13 +49,32 @@ pub(super) struct Stores {
 
 /// The medians of the rounds.
 #[derive(Clone, Copy, Debug, Default, Deserialize, Serialize)]
+#[serde(from = "Printed")]
 pub(super) struct Rate {
     /// Of the store, per second.
-    pub(super) store: f64,
+    pub(super) store: Estimate,
     /// Of the bare database, per second.
-    pub(super) bare: f64,
+    pub(super) bare: Estimate,
     /// The store divided by the bare database.
-    pub(super) ratio: f64,
+    pub(super) ratio: Estimate,
+}
+
+/// The rates of every round, as the example prints them.
+#[derive(Deserialize)]
+struct Printed {
+    store: Vec<f64>,
+    bare: Vec<f64>,
+}
+
+impl From<Printed> for Rate {
+    fn from(Printed { store, bare }: Printed) -> Self {
+        let rounds: Vec<(&f64, &f64)> = store.iter().zip(&bare).collect();
+        Self {
+            store: median(&store),
+            bare: median(&bare),
+            ratio: median_of(&rounds, |(store, bare)| *store / *bare),
+        }
+    }
 }
 
 /// One kind of request.
@@ -63,9 +83,9 @@ pub(super) struct Requests {
     /// The name for people.
     pub(super) name: &'static str,
     /// Of a server on SQLite, per second.
-    pub(super) embedded: f64,
+    pub(super) embedded: Estimate,
     /// Of a node on PostgreSQL and Redis, per second.
-    pub(super) node: f64,
+    pub(super) node: Estimate,
 }
 
 /// Measures all of it.
@@ -145,8 +165,8 @@ fn requests(workspace: &Workspace, folder: &Path, cluster: &Cluster) -> Result<V
         };
         Requests {
             name: load.name,
-            embedded: median(embedded) * each,
-            node: median(node) * each,
+            embedded: median(embedded).times(each),
+            node: median(node).times(each),
         }
     });
     Ok(kinds.collect())
@@ -258,8 +278,11 @@ impl Nodes {
             ),
         ];
         lines.extend(kinds.map(|(name, sqlite, postgres)| {
-            let of =
-                |rate: &Rate| format!("{:.0} | {:.0} | {:.2}×", rate.store, rate.bare, rate.ratio);
+            let of = |rate: &Rate| {
+                let (store, bare, ratio) =
+                    (rate.store.cell(0), rate.bare.cell(0), rate.ratio.cell(2));
+                format!("{store} | {bare} | {ratio}×")
+            };
             format!("| {name} | {} | {} |", of(sqlite), of(postgres))
         }));
         lines.extend([
@@ -269,10 +292,8 @@ impl Nodes {
             "|---|---:|---:|".into(),
         ]);
         lines.extend(self.requests.iter().map(|kind| {
-            format!(
-                "| {} | {:.0} | {:.0} |",
-                kind.name, kind.embedded, kind.node
-            )
+            let (embedded, node) = (kind.embedded.cell(0), kind.node.cell(0));
+            format!("| {} | {embedded} | {node} |", kind.name)
         }));
         lines
     }

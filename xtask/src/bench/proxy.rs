@@ -8,15 +8,15 @@ use serde::Serialize;
 use serde_json::json;
 
 use super::contenders::{self, Settings, load};
-use super::figures::median;
 use super::large;
 use super::process::Process;
-use super::wrk::{self, script};
+use super::statistics::{Estimate, median_of};
+use super::wrk::{self, Sample, script};
 use crate::terminal;
 use crate::workspace::Workspace;
 
 /// Rounds; each round measures both ways once.
-const ROUNDS: usize = 5;
+const ROUNDS: usize = 9;
 /// A game of the large store, which is filled as little as possible.
 const GAME: &str = "game-000";
 const SHARE: f64 = 0.0001;
@@ -30,14 +30,14 @@ const PATH: &str = "/api/move";
 pub(super) struct Proxy {
     /// The median time of requests sent directly to the backend, one after the other, in
     /// milliseconds.
-    pub(super) direct_p50: f64,
+    pub(super) direct_p50: Estimate,
     /// The same through the platform.
-    pub(super) proxied_p50: f64,
+    pub(super) proxied_p50: Estimate,
     /// What the platform adds to the median, in milliseconds.
-    pub(super) added_p50: f64,
+    pub(super) added_p50: Estimate,
     /// Requests per second through the platform divided by those sent directly, on many
     /// connections.
-    pub(super) ratio: f64,
+    pub(super) ratio: Estimate,
 }
 
 /// Measures both ways.
@@ -64,22 +64,17 @@ pub(super) fn measure(workspace: &Workspace, folder: &Path) -> Result<Proxy> {
         let [straight, around] = [&direct, &proxied].map(|load| wrk::run_on(load, 1));
         let (straight, around) = (straight?, around?);
         let [many, many_around] = [&direct, &proxied].map(wrk::run);
-        let round = Proxy {
-            direct_p50: straight.p50_milliseconds,
-            proxied_p50: around.p50_milliseconds,
-            added_p50: around.p50_milliseconds - straight.p50_milliseconds,
-            ratio: many_around?.per_second / many?.per_second,
-        };
+        let (many, many_around) = (many?, many_around?);
         if number > 0 {
-            rounds.push(round);
+            rounds.push([straight, around, many, many_around]);
         }
     }
-    let of = |figure: fn(&Proxy) -> f64| median(&rounds.iter().map(figure).collect::<Vec<_>>());
+    let of = |figure: fn(&[Sample; 4]) -> f64| median_of(&rounds, figure);
     Ok(Proxy {
-        direct_p50: of(|round| round.direct_p50),
-        proxied_p50: of(|round| round.proxied_p50),
-        added_p50: of(|round| round.added_p50),
-        ratio: of(|round| round.ratio),
+        direct_p50: of(|[straight, ..]| straight.p50_milliseconds),
+        proxied_p50: of(|[_, around, ..]| around.p50_milliseconds),
+        added_p50: of(|[straight, around, ..]| around.p50_milliseconds - straight.p50_milliseconds),
+        ratio: of(|[.., many, many_around]| many_around.per_second / many.per_second),
     })
 }
 

@@ -5,17 +5,18 @@ use std::collections::BTreeMap;
 
 use anyhow::{Context, Result};
 
+use super::statistics::{Estimate, median};
 use crate::command::{cargo, output};
 use crate::workspace::Workspace;
 use crate::{drivers, terminal};
 
 /// Milliseconds of each part, by engine.
-pub(super) type Startup = BTreeMap<String, BTreeMap<String, f64>>;
+pub(super) type Startup = BTreeMap<String, BTreeMap<String, Estimate>>;
 
 /// The name of the sum of all parts.
 pub(super) const WHOLE: &str = "whole";
 
-/// Loads a page in every engine and returns the medians.
+/// Loads a page in every engine, again and again, and returns the medians.
 pub(super) fn measure(workspace: &Workspace) -> Result<Startup> {
     terminal::note("bench: starting the runtime in browsers");
     let example = ["run", "--quiet", "--example", "startup"];
@@ -23,5 +24,12 @@ pub(super) fn measure(workspace: &Workspace) -> Result<Startup> {
         cargo(&workspace.root, &example),
         workspace,
     )?)?;
-    serde_json::from_str(json.trim()).context("the start-up times cannot be read")
+    let engines: BTreeMap<String, BTreeMap<String, Vec<f64>>> =
+        serde_json::from_str(json.trim()).context("the start-up times cannot be read")?;
+    let medians = engines.into_iter().map(|(engine, parts)| {
+        let parts = parts.into_iter();
+        let parts = parts.map(|(part, times)| (part, median(&times)));
+        (engine, parts.collect())
+    });
+    Ok(medians.collect())
 }

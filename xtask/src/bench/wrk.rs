@@ -1,11 +1,12 @@
 //! One measurement with wrk.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use anyhow::{Context, Result, bail, ensure};
 use serde::Serialize;
 
-use crate::command::{command, output};
+use super::machine::load_command;
+use crate::command::output;
 
 /// Parallel connections.
 const CONNECTIONS: usize = 64;
@@ -60,7 +61,7 @@ pub(super) fn run(load: &Load) -> Result<Sample> {
 
 /// The same on this many connections.
 pub(super) fn run_on(load: &Load, connections: usize) -> Result<Sample> {
-    let mut wrk = command("wrk", Path::new("/"));
+    let mut wrk = load_command("wrk");
     wrk.args([
         "--threads",
         "1",
