@@ -193,8 +193,9 @@ fn read(html: &str) -> PageMetadata {
         }
     };
     let texts = Found::default();
-    let [before, within] = title_handlers(&title);
+    let [outside, before, within] = title_handlers(&title);
     let mut handlers = vec![
+        outside,
         before,
         within,
         element!(r#"meta[property="og:image"]"#, note(0, "content")),
@@ -232,21 +233,26 @@ fn read(html: &str) -> PageMetadata {
     }
 }
 
-/// Returns the handlers for the text of the first title.
-fn title_handlers<'h>(title: &Rc<RefCell<Option<String>>>) -> [Handler<'h>; 2] {
+/// Returns the handlers for the text of the first title. A page may leave out the tags around its
+/// head (HTML, "Optional tags"); images have titles of their own, in its body.
+fn title_handlers<'h>(title: &Rc<RefCell<Option<String>>>) -> [Handler<'h>; 3] {
     let begun = Rc::clone(title);
     let written = Rc::clone(title);
     let ended = Rc::new(RefCell::new(false));
-    let seen = Rc::clone(&ended);
+    let (seen, body) = (Rc::clone(&ended), Rc::clone(&ended));
     [
-        element!("head > title", move |_| {
+        element!("body, svg", move |_| {
+            *body.borrow_mut() = true;
+            Ok(())
+        }),
+        element!("title", move |_| {
             // Only the first one counts.
             let mut title = begun.borrow_mut();
-            *seen.borrow_mut() = title.is_some();
+            *seen.borrow_mut() |= title.is_some();
             title.get_or_insert_default();
             Ok(())
         }),
-        text!("head > title", move |chunk: &mut TextChunk<'_>| {
+        text!("title", move |chunk: &mut TextChunk<'_>| {
             if !*ended.borrow()
                 && let Some(title) = written.borrow_mut().as_mut()
             {
@@ -325,6 +331,12 @@ mod tests {
                 Some("\u{39d}\u{301}\u{3bf}"),
             ),
             ("<head></head><svg><title>no</title></svg>", None),
+            ("<head><body><title>no</title>", None),
+            ("<!doctype html><title>No head</title>", Some("No head")),
+            (
+                "<html lang=en><meta charset=utf-8><title>No head</title>",
+                Some("No head"),
+            ),
             ("<h1>none</h1>", None),
             ("", None),
         ] {

@@ -221,11 +221,10 @@ impl From<&ReleaseFile> for Row {
                 },
                 |(os, cpu)| format!("{os}, {cpu}"),
             ),
-            size: format!(
-                "{}.{} MB",
-                file.bytes / 1_000_000,
-                file.bytes / 100_000 % 10
-            ),
+            size: match file.bytes {
+                few @ 0..100_000 => format!("{} kB", few.div_ceil(1_000)),
+                bytes => format!("{}.{} MB", bytes / 1_000_000, bytes / 100_000 % 10),
+            },
             sha256: file.sha256.clone(),
         }
     }

@@ -37,6 +37,8 @@ async fn a_game_is_listed_on_the_settings_tab_and_found_by_visitors(stage: Stage
 
     stage.press("Look at it").await;
     stage.says("Hop between two rings and gather sparks.").await;
+    let ways_in = "return document.getElementById('sign-in').getClientRects().length";
+    comes_to(&stage, ways_in, json!(0)).await;
     stage.press("two-players").await;
     stage.says("1 game with the tag two-players").await;
     stage.press("Two Rings").await;

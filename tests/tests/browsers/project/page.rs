@@ -21,6 +21,7 @@ platform_tests::browser_tests![
     an_earlier_deployment_is_shown_again_from_the_project_page,
     what_others_wrote_is_inert_on_the_project_page,
     a_thumb_hits_every_control_and_nothing_moves_by_itself,
+    every_page_paints_within_300_ms,
     what_is_logged_comes_by_itself,
 ];
 
@@ -334,6 +335,43 @@ async fn a_thumb_hits_every_control_and_nothing_moves_by_itself(stage: Stage) {
             let moved = moved.json().as_f64().unwrap();
             assert!(moved < 0.02, "{tab:?}, {look:?}: {moved}");
         }
+    }
+}
+
+/// When the first text or picture of this page was there, in milliseconds after the navigation began
+/// (Paint Timing).
+const PAINTED: &str = "
+    const done = arguments[0];
+    new PerformanceObserver(list => {
+        const first = list.getEntriesByName('first-contentful-paint')[0];
+        if (first) done(first.startTime);
+    }).observe({ type: 'paint', buffered: true });";
+
+/// The slowest first paint of a page, in milliseconds. Other programs may use the processors, so the
+/// best of several loads counts.
+const FIRST_PAINT: f64 = 300.0;
+
+async fn every_page_paints_within_300_ms(stage: Stage) {
+    let scene = Scene::start().await;
+    scene.deploy("prod").await;
+    scene.play().await;
+    scene.open(&stage, "").await;
+    let at = |path: &str| format!("{}{path}", scene.platform.site.origin);
+    let tabs = ["", "errors", "logs", "players", "deployments", "settings"];
+    let mut pages: Vec<String> = tabs.iter().map(|tab| scene.tab(tab)).collect();
+    pages.extend(["/", "/games/demo", "/build", "/build/game", "/docs", "/cli"].map(at));
+    for page in pages {
+        let mut best = f64::MAX;
+        for _ in 0..10 {
+            stage.open(&page).await;
+            let session = &stage.browser().session;
+            let painted = session.execute_async(PAINTED, vec![]).await.unwrap();
+            best = best.min(painted.json().as_f64().unwrap());
+            if best <= FIRST_PAINT {
+                break;
+            }
+        }
+        assert!(best <= FIRST_PAINT, "{page} paints after {best} ms");
     }
 }
 
