@@ -95,6 +95,10 @@ enum Task {
         /// Measure only this part, and write no file.
         #[arg(long)]
         only: Option<bench::Part>,
+        /// Measure how time and memory grow with players, games and log records, and draw that in
+        /// docs/performance.
+        #[arg(long, conflicts_with = "only")]
+        plot: bool,
     },
     /// Let many virtual players play on one server or several nodes, and compare what it counts.
     Simulate {
@@ -150,7 +154,10 @@ fn run(task: Task) -> anyhow::Result<ExitCode> {
         }
         Task::Dist { verify } => dist::run(&workspace, verify),
         Task::Size => size::run(&workspace),
-        Task::Bench { share, only } => bench::run(&workspace, share, only),
+        Task::Bench {
+            share, plot: true, ..
+        } => bench::plot(&workspace, share),
+        Task::Bench { share, only, .. } => bench::run(&workspace, share, only),
         Task::Simulate {
             players,
             minutes,

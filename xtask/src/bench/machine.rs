@@ -66,6 +66,19 @@ pub(super) fn load_command(program: &str) -> Command {
 }
 
 impl Machine {
+    /// A short sentence below a plot's title.
+    pub(super) fn note(&self) -> String {
+        let Self {
+            processors, busy, ..
+        } = self;
+        let others = if *busy < 0.1 {
+            String::new()
+        } else {
+            format!("; other programs used {busy:.1} of them before the run")
+        };
+        format!("{processors} processors{others}")
+    }
+
     /// The sentences above the figures.
     pub(super) fn markdown(&self) -> Vec<String> {
         let processors = self.processors;
@@ -212,7 +225,9 @@ mod tests {
         };
         assert!(machine.markdown()[0].contains("fewer than 4 cores"));
         assert_eq!(machine.markdown().len(), 2);
+        assert_eq!(machine.note(), "2 processors");
         machine.busy = 1.23;
+        assert!(machine.note().ends_with("used 1.2 of them before the run"));
         assert!(machine.markdown()[1].starts_with("Other programs used 1.2"));
         machine.pinned = Some(["0,1".into(), "2,3".into()]);
         assert!(machine.markdown()[0].contains("0,1 ran the servers"));

@@ -6,11 +6,13 @@
 mod contenders;
 mod figures;
 mod followers;
+mod growth;
 mod hosting;
 mod ingest;
 mod large;
 mod machine;
 mod nodes;
+mod plots;
 mod process;
 mod proxy;
 mod startup;
@@ -56,6 +58,19 @@ const EXAMPLES: [&str; 8] = [
 pub(crate) enum Part {
     /// What a node on PostgreSQL does, beside the bare database and a server on SQLite.
     Nodes,
+}
+
+/// Measures how everything grows, and writes the plots into `docs/performance`. The largest sizes are
+/// this `share` of those of a full run.
+pub(crate) fn plot(workspace: &Workspace, share: f64) -> Result<ExitCode> {
+    setup::run(workspace, Purpose::Serve)?;
+    let programs = ["--bin", "platform-server", "--example", "growth"];
+    let arguments = ["build", "--release", "--workspace", "--features", FEATURES];
+    let arguments = [&arguments[..], &programs].concat();
+    run_command(&mut cargo(&workspace.root, &arguments))?;
+    let machine = machine::divide()?;
+    growth::run(workspace, &machine, share)?;
+    Ok(ExitCode::SUCCESS)
 }
 
 /// Measures, prints a table, writes `target/bench.json`, and fails if a goal is missed, with the
