@@ -1,8 +1,8 @@
 // Builds a small game with real bundlers, in several versions and with other settings, lets each
-// build fail in twenty ways, and prints the files and what a page would log. The output is one JSON
-// object: builds, each with files and failures, each of cause, message and stack.
+// build fail in twenty ways in each of its areas, and prints the files and what a page would log. The
+// output is one JSON object: builds, each with files and failures, each of cause, message and stack.
 //
-//   node errors.mjs https://game.example
+//   node errors.mjs https://game.example [areas] [versions]
 
 import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -14,10 +14,10 @@ import { rollup } from "rollup";
 import { build as vite } from "vite";
 import webpack from "webpack";
 
-const origin = process.argv[2] ?? "https://game.example";
+const [, , origin = "https://game.example", areas = "1", versions = "2"] = process.argv;
 
-/** The sources of a version: with each one, code moves down and names are added. */
-const sourcesOf = (version) => {
+/** The sources of an area in a version: with each one, code moves down and names are added. */
+const sourcesOf = (version, area) => {
   const more = Array.from(
     { length: version * 7 },
     (_, at) => `export const added${at} = (value) => [value, ${at * version}];`,
@@ -38,7 +38,7 @@ export function parseSave(text) {
 }
 `;
   const board = `${more}
-import { assert, pick } from "./util.js";
+import { assert, pick } from "./util${area}.js";
 export class Board {
   constructor(cells) {
     this.cells = cells;
@@ -63,7 +63,7 @@ export class Board {
 }
 `;
   const network = `${more}
-import { LevelError, parseSave } from "./util.js";
+import { LevelError, parseSave } from "./util${area}.js";
 export const loadLevel = async (name) => {
   await null;
   throw new LevelError(\`Level \${name} could not be loaded.\`);
@@ -82,12 +82,12 @@ const fetchScore = async (score) => {
 };
 `;
   const main = `${more}
-import { Board } from "./board.js";
-import { loadLevel, readSave, sendScore } from "./network.js";
+import { Board } from "./board${area}.js";
+import { loadLevel, readSave, sendScore } from "./network${area}.js";
 const random = () => Math.floor(Math.random() * 1000);
 const board = new Board([[1, 2], [3, 4]]);
 const settings = undefined;
-globalThis.failures = [
+export const failures = [
   () => board.cellAt(0, 5),
   () => board.move(null),
   () => board.move({}),
@@ -112,14 +112,19 @@ globalThis.failures = [
   },
 ];
 `;
-  return { "util.js": util, "board.js": board, "network.js": network, "main.js": main };
+  const sources = { util, board, network, area: main };
+  return Object.entries(sources).map(([name, text]) => [`${name}${area}.js`, text]);
 };
 
 /** Writes the sources of a version to a folder of their own. */
 const folderOf = (version) => {
   const folder = mkdtempSync(join(tmpdir(), "errors-"));
-  for (const [name, text] of Object.entries(sourcesOf(version)))
+  const numbers = Array.from({ length: Number(areas) }, (_, number) => number);
+  for (const [name, text] of numbers.flatMap((area) => sourcesOf(version, area)))
     writeFileSync(join(folder, name), text);
+  const all = numbers.map((area) => `import { failures as of${area} } from "./area${area}.js";\n`);
+  const main = `${all.join("")}globalThis.failures = [${numbers.map((area) => `of${area}`)}].flat();\n`;
+  writeFileSync(join(folder, "main.js"), main);
   return folder;
 };
 
@@ -219,7 +224,7 @@ const failuresOf = async (files) => {
 };
 
 const builds = [];
-for (const version of [0, 1]) {
+for (let version = 0; version < Number(versions); version += 1) {
   const folder = folderOf(version);
   for (const [name, tool] of Object.entries(tools)) {
     const out = mkdtempSync(join(tmpdir(), "errors-out-"));

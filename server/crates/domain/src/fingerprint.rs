@@ -127,18 +127,34 @@ fn plain_file(file: &str) -> String {
         rest.split_once('/').map_or(rest, |(_, path)| path)
     });
     let mut plain = String::with_capacity(path.len());
-    for (at, part) in path.split_inclusive(['-', '.', '/', '_']).enumerate() {
+    let mut is_first = true;
+    for part in path.split_inclusive(['-', '.', '/', '_']) {
         let (word, end) = match part.char_indices().last() {
             Some((last, '-' | '.' | '/' | '_')) => part.split_at(last),
             _ => (part, ""),
         };
-        plain.push_str(if at > 0 && is_hash(word) { "*" } else { word });
+        let is_hash = match is_first {
+            true => is_hex(word),
+            false => is_hash(word),
+        };
+        plain.push_str(if is_hash { "*" } else { word });
         plain.push_str(end);
+        is_first = end == "/";
     }
     plain
 }
 
-/// Whether a part of a file's name looks like a hash of its content.
+/// Whether the first part of a name is a hash, which is then the whole name: people name files
+/// `gameScene` and `level10`.
+fn is_hex(word: &str) -> bool {
+    (8..=64).contains(&word.len())
+        && word
+            .bytes()
+            .all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f'))
+        && word.bytes().any(|byte| byte.is_ascii_digit())
+}
+
+/// Whether a later part of a file's name looks like a hash of its content.
 fn is_hash(word: &str) -> bool {
     (6..=64).contains(&word.len())
         && word.bytes().all(|byte| byte.is_ascii_alphanumeric())
@@ -343,6 +359,9 @@ mod tests {
             ),
             ("https://g.example/main.4f3a2b1c.js", "main.*.js"),
             ("src/level-design.ts", "src/level-design.ts"),
+            ("src/gameScene.ts", "src/gameScene.ts"),
+            ("level10/board12.ts", "level10/board12.ts"),
+            ("https://g.example/js/3f2a9c1b4d.js", "js/*.js"),
             ("https://g.example/", ""),
         ] {
             assert_eq!(plain_file(file), plain);
