@@ -8,6 +8,8 @@ import { Refusal, Session } from "./session.js";
 
 /** How many games are shown above the others. */
 const SHOWN = 12;
+/** Where this browser remembers that it showed some, so that the next page keeps their place free. */
+const REMEMBERED = "own-games";
 
 /**
  * Returns an element that only one of the pages has.
@@ -60,12 +62,54 @@ const item = ({ title, cover, url, favourite }) => {
   );
 };
 
+/**
+ * Shows these in the list of own games, which is hidden without any.
+ *
+ * @param {HTMLElement} list
+ * @param {HTMLElement[]} items
+ */
+const fill = (list, items) => {
+  list.replaceChildren(...items);
+  list.closest("section")?.toggleAttribute("hidden", !items.length);
+};
+
+/** Keeps the place of own games free, if there were some last time. */
+const keepPlace = () => {
+  const list = find("own-games");
+  if (!list || !remembered()) return;
+  const cover = make("span", { className: "cover" });
+  const name = make("span", { className: "name", textContent: "\u00a0" });
+  const host = make("span", { className: "host", textContent: "\u00a0" });
+  const place = make("li", {}, make("span", { className: "cover-link" }, cover, name, host));
+  place.ariaHidden = "true";
+  fill(list, [place]);
+};
+
+/** Storage may be switched off in the browser. */
+const remembered = () => {
+  try {
+    return localStorage.getItem(REMEMBERED) !== null;
+  } catch {
+    return false;
+  }
+};
+
+/** @param {boolean} isShown */
+const remember = (isShown) => {
+  try {
+    if (isShown) localStorage.setItem(REMEMBERED, "");
+    else localStorage.removeItem(REMEMBERED);
+  } catch {
+    // Then the place is not kept free.
+  }
+};
+
 /** @param {Schemas["OwnGames"]} own */
 const draw = ({ games }) => {
   const list = find("own-games");
   if (list) {
-    list.replaceChildren(...games.slice(0, SHOWN).map(item));
-    list.closest("section")?.toggleAttribute("hidden", !games.length);
+    fill(list, games.slice(0, SHOWN).map(item));
+    remember(games.length > 0);
   }
   const button = find("favourite");
   if (!button) return;
@@ -94,6 +138,7 @@ const toggle = async () => {
 };
 
 const start = async () => {
+  keepPlace();
   const button = find("favourite");
   if (button) {
     button.onclick = toggle;
@@ -101,7 +146,10 @@ const start = async () => {
     button.hidden = false;
   }
   try {
-    if (!(await session.knows())) return;
+    if (!(await session.knows())) {
+      draw({ games: [] });
+      return;
+    }
     await sayWho();
     draw(await session.ask("/api/me/games"));
   } catch (refusal) {

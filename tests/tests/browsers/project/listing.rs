@@ -3,6 +3,7 @@
 use platform_tests::browser::Stage;
 use serde_json::json;
 
+use super::page::MOVED;
 use super::{Scene, comes_to};
 use crate::build::examine;
 
@@ -72,6 +73,14 @@ async fn the_public_page_has_no_barrier_and_keeps_a_players_favourites(stage: St
         "return [...document.querySelectorAll('#own-games .name')].map((name) => name.textContent)";
     comes_to(&stage, own, json!(["Firefly"])).await;
     examine(&stage, "the public page with favourites").await;
+    // The next time their place is free from the start.
+    stage.open(&page("/")).await;
+    stage.says("Firefly").await;
+    comes_to(&stage, own, json!(["Firefly"])).await;
+    let session = &stage.browser().session;
+    let moved = session.execute_async(MOVED, vec![]).await.unwrap();
+    let moved = moved.json().as_f64().unwrap();
+    assert!(moved < 0.02, "{moved}");
     stage.open(&page("/games/demo")).await;
     stage.press("\u{2605} Favourite").await;
     stage.says("\u{2606} Favourite").await;

@@ -304,7 +304,7 @@ const TOO_LOW: &str = "
         .map(control => control.outerHTML)";
 
 /// How far elements have moved without the viewer's doing (Layout Instability).
-const MOVED: &str = "
+pub(super) const MOVED: &str = "
     const done = arguments[0];
     let moved = 0;
     new PerformanceObserver(list => list.getEntries().forEach(entry => {
