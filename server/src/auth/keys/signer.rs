@@ -1,12 +1,15 @@
-//! ES256 (RFC 7518 §3.4) behind a small trait, so that another implementation can replace `p256`.
+//! ES256 (RFC 7518 §3.4) behind a small trait with two implementations. `p256` has the keys, and
+//! signs if `ring`, which is faster, cannot.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use p256::SecretKey;
-use p256::ecdsa::signature::Signer as _;
+use p256::ecdsa::signature::{Signer as _, Verifier as _};
 use p256::ecdsa::{Signature, SigningKey};
 use p256::elliptic_curve::sec1::ToSec1Point as _;
 use p256::pkcs8::{DecodePrivateKey as _, EncodePrivateKey as _};
+use ring::rand::SystemRandom;
+use ring::signature::{ECDSA_P256_SHA256_FIXED_SIGNING, EcdsaKeyPair};
 use serde::Serialize;
 use sha2::{Digest as _, Sha256};
 use zeroize::Zeroizing;
@@ -28,6 +31,46 @@ struct P256(SigningKey);
 impl Signer for P256 {
     fn sign(&self, message: &[u8]) -> Option<[u8; 64]> {
         let signature: Signature = self.0.try_sign(message).ok()?;
+        Some(signature.normalize_s().to_bytes().into())
+    }
+}
+
+/// The implementation of the `ring` crate. Its nonces are random, mixed with the key and the message.
+#[derive(Debug)]
+struct Ring {
+    key: EcdsaKeyPair,
+    random: SystemRandom,
+}
+
+impl Ring {
+    /// Returns the signer with this key, if it makes a signature that `p256` verifies.
+    fn of(key: &SigningKey) -> Option<Self> {
+        let random = SystemRandom::new();
+        let private = Zeroizing::new(<[u8; 32]>::from(key.to_bytes()));
+        let public = key.verifying_key().to_sec1_point(false);
+        let algorithm = &ECDSA_P256_SHA256_FIXED_SIGNING;
+        let made = EcdsaKeyPair::from_private_key_and_public_key(
+            algorithm,
+            private.as_slice(),
+            public.as_bytes(),
+            &random,
+        );
+        let ring = Self {
+            key: made.ok()?,
+            random,
+        };
+        let message = b"a signature to be verified before the first token";
+        let signature = Signature::from_slice(&ring.sign(message)?).ok()?;
+        key.verifying_key().verify(message, &signature).ok()?;
+        Some(ring)
+    }
+}
+
+impl Signer for Ring {
+    fn sign(&self, message: &[u8]) -> Option<[u8; 64]> {
+        let signature = self.key.sign(&self.random, message).ok()?;
+        let signature = Signature::from_slice(signature.as_ref()).ok()?;
+        // Either form may come; verifiers may require the lower one.
         Some(signature.normalize_s().to_bytes().into())
     }
 }
@@ -102,9 +145,14 @@ impl PrivateKey {
         }
     }
 
-    /// Returns the signer with this key.
+    /// Returns the signer with this key: the faster one, if it can be verified here.
     pub(super) fn into_signer(self) -> Box<dyn Signer> {
-        Box::new(P256(self.0.into()))
+        let key = SigningKey::from(self.0);
+        if let Some(ring) = Ring::of(&key) {
+            return Box::new(ring);
+        }
+        tracing::warn!("`ring` makes no valid signatures on this machine, so `p256` signs");
+        Box::new(P256(key))
     }
 }
 
@@ -112,6 +160,7 @@ impl PrivateKey {
 mod tests {
     use super::*;
     use crate::entropy::SystemEntropy;
+    use ring::signature::{ECDSA_P256_SHA256_FIXED, UnparsedPublicKey};
 
     #[test]
     fn a_key_survives_its_own_encoding() {
@@ -122,10 +171,34 @@ mod tests {
     }
 
     #[test]
-    fn signatures_are_deterministic() {
-        let signer = PrivateKey::generate(&SystemEntropy).into_signer();
+    fn signatures_of_p256_are_deterministic() {
+        let signer = P256(PrivateKey::generate(&SystemEntropy).0.into());
         assert_eq!(signer.sign(b"message"), signer.sign(b"message"));
         assert_ne!(signer.sign(b"message"), signer.sign(b"massage"));
+    }
+
+    /// Both verify what both sign, as many verifiers do that require the lower `s`.
+    #[test]
+    fn each_implementation_verifies_the_signatures_of_the_other() {
+        for round in 0..50_u8 {
+            let key = SigningKey::from(PrivateKey::generate(&SystemEntropy).0);
+            let public = key.verifying_key().to_sec1_point(false);
+            let of_ring = UnparsedPublicKey::new(&ECDSA_P256_SHA256_FIXED, public.as_bytes());
+            let ring = Ring::of(&key).unwrap();
+            let p256 = P256(key.clone());
+            let message = vec![round; usize::from(round) * 37];
+            for signer in [&ring as &dyn Signer, &p256] {
+                let bytes = signer.sign(&message).unwrap();
+                let signature = Signature::from_slice(&bytes).unwrap();
+                assert_eq!(signature.normalize_s(), signature);
+                key.verifying_key().verify(&message, &signature).unwrap();
+                of_ring.verify(&message, &bytes).unwrap();
+                let mut other = message.clone();
+                other.push(round);
+                assert!(key.verifying_key().verify(&other, &signature).is_err());
+                assert!(of_ring.verify(&other, &bytes).is_err());
+            }
+        }
     }
 
     /// RFC 6979, appendix A.2.5: P-256 with SHA-256, message "sample". The standard's `s` is the
@@ -139,7 +212,7 @@ mod tests {
                 .collect()
         };
         let private = hex("C9AFA9D845BA75166B5C215767B1D6934E50C3DB36E89B127B8A622B120F6721");
-        let signer = PrivateKey(SecretKey::from_slice(&private).unwrap()).into_signer();
+        let signer = P256(SecretKey::from_slice(&private).unwrap().into());
         let expected = hex(concat!(
             "EFD48B2AACB6A8FD1140DD9CD45E81D69D2C877B56AAF991C34D0EA84EAF3716",
             "0834E36AD29A83BF2BC9385E491D6099C8FDF9D1ED67AA7EA5F51F93782857A9",
