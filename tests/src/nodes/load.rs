@@ -42,8 +42,8 @@ pub struct Seen {
     /// Acknowledged cookies that became another player.
     strangers: AtomicUsize,
     passed: AtomicUsize,
-    /// The time of each request.
-    times: Mutex<Vec<Duration>>,
+    /// When each request began, since the load began, and how long it took.
+    times: Mutex<Vec<(Duration, Duration)>>,
     stopped: AtomicBool,
 }
 
@@ -101,13 +101,16 @@ impl Seen {
     /// Returns the longest time that any request took.
     #[must_use]
     pub fn longest(&self) -> Duration {
-        self.percentile(100)
+        self.percentile(100, Duration::ZERO)
     }
 
-    /// Returns the time that so many of a hundred requests did not exceed.
+    /// Returns the time that so many of a hundred requests did not exceed, of those that began at
+    /// `from` or later, since the load began.
     #[must_use]
-    pub fn percentile(&self, percent: usize) -> Duration {
-        let mut times = lock(&self.times).clone();
+    pub fn percentile(&self, percent: usize, from: Duration) -> Duration {
+        let times = lock(&self.times);
+        let of_these = times.iter().filter(|(began, _)| *began >= from);
+        let mut times: Vec<_> = of_these.map(|(_, took)| *took).collect();
         times.sort_unstable();
         let place = (times.len() * percent).div_ceil(100).saturating_sub(1);
         times.get(place).copied().unwrap_or_default()
@@ -118,7 +121,7 @@ impl Seen {
         let start = Instant::now();
         let outcome = request.await;
         let took = start.elapsed();
-        lock(&self.times).push(took);
+        lock(&self.times).push((began, took));
         match outcome {
             Ok(()) => {
                 self.passed.fetch_add(1, Ordering::SeqCst);

@@ -1,9 +1,12 @@
-//! Requests to the bucket. Each has a time limit. After a failure, requests fail at once, except for
-//! one per second, so that nobody waits for a bucket that does not answer.
+//! Requests to the bucket. Each has a time limit. After a failure, requests fail at once until the
+//! bucket has answered a question of the server's own, which it is asked once per second while
+//! somebody needs it: so nobody waits for a bucket that does not answer.
+
+mod outages;
 
 use std::ops::Range;
 use std::path::Path as FilePath;
-use std::sync::Mutex;
+use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -17,8 +20,10 @@ use object_store::{
 };
 use tokio::time::Instant;
 
+use self::outages::{Outages, Passage};
 use super::FileError;
 use super::pieces::Pieces;
+use super::shared::MARKER;
 use super::transport::Transport;
 use super::upload_memory::UploadMemory;
 use crate::config::S3Settings;
@@ -34,25 +39,15 @@ const WRITE: Duration = Duration::from_secs(60);
 const SMALL: Duration = Duration::from_secs(10);
 /// The time limit for a list of all objects.
 const LIST: Duration = Duration::from_secs(300);
-/// How long requests fail at once after one has failed.
-const PAUSE: Duration = Duration::from_secs(1);
 /// The maximum number of characters of an error in the log.
 const SHOWN: usize = 300;
 
 /// An S3 bucket, below a prefix.
 pub(super) struct Bucket {
-    objects: PrefixStore<AmazonS3>,
+    objects: Arc<PrefixStore<AmazonS3>>,
     /// The memory of the files that are being stored.
     memory: UploadMemory,
-    /// Set while the last request failed.
-    outage: Mutex<Option<Outage>>,
-}
-
-/// The bucket does not answer, or only with errors.
-struct Outage {
-    /// When the next request is sent.
-    next: Instant,
-    why: String,
+    outages: Arc<Outages>,
 }
 
 impl std::fmt::Debug for Bucket {
@@ -97,9 +92,9 @@ impl Bucket {
             .build()
             .map_err(wrong)?;
         Ok(Self {
-            objects: PrefixStore::new(objects, settings.prefix.as_str()),
+            objects: Arc::new(PrefixStore::new(objects, settings.prefix.as_str())),
             memory: UploadMemory::new(),
-            outage: Mutex::default(),
+            outages: Arc::default(),
         })
     }
 
@@ -239,58 +234,54 @@ impl Bucket {
 
     /// Whether the last request failed.
     pub(super) fn is_out_of_reach(&self) -> bool {
-        self.outage().is_some()
+        self.outages.is_lasting()
     }
 
-    fn outage(&self) -> std::sync::MutexGuard<'_, Option<Outage>> {
-        self.outage
-            .lock()
-            .unwrap_or_else(std::sync::PoisonError::into_inner)
-    }
-
-    /// Sends a request, unless another one has just failed.
+    /// Sends a request, unless the bucket is out of reach.
     async fn call<T>(
         &self,
         limit: Duration,
         request: impl Future<Output = object_store::Result<T>>,
     ) -> Result<T, Failure> {
-        if let Some(outage) = &mut *self.outage() {
-            let now = Instant::now();
-            if now < outage.next {
-                return Err(Failure::Other(0, outage.why.clone()));
-            }
-            // The others go on failing until this one has its answer.
-            outage.next = now + limit;
+        match self.outages.pass(Instant::now(), SMALL) {
+            Passage::Free => {}
+            Passage::Closed(why) => return Err(Failure::Other(0, why)),
+            Passage::AfterQuestion => self.ask().await?,
         }
-        let answer = match tokio::time::timeout(limit, request).await {
-            Ok(answer) => answer.map_err(Failure::from),
-            Err(_) => Err(Failure::Other(
-                0,
-                format!("no answer within {} s", limit.as_secs()),
-            )),
-        };
-        self.note(answer.as_ref().err());
+        let answer = within(limit, request).await;
+        self.outages.note(Instant::now(), answer.as_ref().err());
         answer
     }
 
-    /// Remembers whether the last request failed, and logs it when that changes.
-    fn note(&self, failure: Option<&Failure>) {
-        let mut outage = self.outage();
-        match failure {
-            Some(Failure::Other(status, why)) if *status != 416 => {
-                if outage.is_none() {
-                    tracing::error!(error = why, "the bucket of deployed files is out of reach");
-                }
-                *outage = Some(Outage {
-                    next: Instant::now() + PAUSE,
-                    why: why.clone(),
-                });
+    /// Asks whether the bucket answers again. The question has its own task, because whoever waits
+    /// for it may leave, such as a deploy of which another file has just failed.
+    async fn ask(&self) -> Result<(), Failure> {
+        let (objects, outages) = (Arc::clone(&self.objects), Arc::clone(&self.outages));
+        let question = tokio::spawn(async move {
+            let answer = within(SMALL, objects.head(&Path::from(MARKER))).await;
+            outages.note(Instant::now(), answer.as_ref().err());
+            match answer {
+                Ok(_) | Err(Failure::NotFound) => Ok(()),
+                Err(failure) => Err(failure),
             }
-            _ => {
-                if outage.take().is_some() {
-                    tracing::info!("the bucket of deployed files answers again");
-                }
-            }
+        });
+        match question.await {
+            Ok(answer) => answer,
+            Err(error) => Err(Failure::Other(0, error.to_string())),
+        }
+    }
+}
+
+/// Sends a request to the bucket, and gives it up after `limit`.
+async fn within<T>(
+    limit: Duration,
+    request: impl Future<Output = object_store::Result<T>>,
+) -> Result<T, Failure> {
+    match tokio::time::timeout(limit, request).await {
+        Ok(answer) => answer.map_err(Failure::from),
+        Err(_) => {
+            let why = format!("no answer within {} s", limit.as_secs());
+            Err(Failure::Other(0, why))
         }
     }
 }

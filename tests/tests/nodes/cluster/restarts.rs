@@ -1,5 +1,7 @@
 //! Nodes are killed, and restarted in turn.
 
+use std::time::Duration;
+
 use platform_cluster::Cluster;
 use platform_tests::nodes::{self, Load, Seen};
 
@@ -105,7 +107,7 @@ async fn nodes_that_are_restarted_in_turn_cost_no_request_on_either_schema() {
          p99 {:?}, longest {:?}",
         seen.passed(),
         seen.failures().len(),
-        seen.percentile(99),
+        seen.percentile(99, Duration::ZERO),
         seen.longest(),
     );
     assert_none_failed(&cluster, "requests", &seen);

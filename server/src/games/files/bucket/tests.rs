@@ -1,10 +1,10 @@
 //! Tests of requests to the bucket, without a bucket that is real.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use axum::extract::{Request, State};
-use axum::http::{Method, header};
+use axum::http::{Method, StatusCode, header};
 use axum::response::{IntoResponse as _, Response};
 use futures_util::future::join_all;
 use tokio::sync::watch;
@@ -73,12 +73,10 @@ async fn accept(State(sink): State<Arc<Sink>>, request: Request) -> Response {
     [(header::ETAG, "e")].into_response()
 }
 
-/// Starts the bucket, and returns its client.
-async fn start(sink: &Arc<Sink>) -> Bucket {
+/// Starts a bucket, and returns its client.
+async fn start(router: axum::Router) -> Bucket {
     let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
     let address = listener.local_addr().unwrap();
-    let router = axum::Router::new().fallback(accept);
-    let router = router.with_state(Arc::clone(sink));
     tokio::spawn(axum::serve(listener, router).into_future());
     let variables = [
         ("AWS_ENDPOINT_URL", format!("http://{address}")),
@@ -103,7 +101,8 @@ async fn files_on_their_way_to_the_bucket_take_no_more_than_16_mib_however_many_
         stored: AtomicU64::new(0),
         open: watch::Sender::new(false),
     });
-    let bucket = start(&sink).await;
+    let router = axum::Router::new().fallback(accept);
+    let bucket = start(router.with_state(Arc::clone(&sink))).await;
     let folder = tempfile::tempdir().unwrap();
     let sizes = [20, 20, 8, 8, 3, 20, 8, 1].map(|size| size * MIB);
     let files: Vec<_> = (0..)
@@ -134,4 +133,33 @@ async fn files_on_their_way_to_the_bucket_take_no_more_than_16_mib_however_many_
         sink.stored.load(Ordering::SeqCst),
         sizes.iter().sum::<u64>()
     );
+}
+
+/// Answers that there is no such object, or that the bucket is out of order.
+async fn nothing_there(State(is_up): State<Arc<AtomicBool>>) -> StatusCode {
+    if is_up.load(Ordering::SeqCst) {
+        StatusCode::NOT_FOUND
+    } else {
+        StatusCode::SERVICE_UNAVAILABLE
+    }
+}
+
+#[tokio::test]
+async fn after_an_outage_the_files_of_one_deploy_are_asked_for_as_before() {
+    let is_up = Arc::new(AtomicBool::new(false));
+    let router = axum::Router::new().fallback(nothing_there);
+    let bucket = start(router.with_state(Arc::clone(&is_up))).await;
+    let (one, other) = (Path::from("1"), Path::from("2"));
+    bucket.length(&one).await.unwrap_err();
+    assert!(bucket.is_out_of_reach());
+    is_up.store(true, Ordering::SeqCst);
+    // As soon as one of the two fails, the other one is dropped, although it may be the one that
+    // waits for the answer on which all depend.
+    let both = async {
+        while tokio::try_join!(bucket.length(&one), bucket.length(&other)).is_err() {
+            tokio::task::yield_now().await;
+        }
+    };
+    tokio::time::timeout(SMALL / 2, both).await.unwrap();
+    assert!(!bucket.is_out_of_reach());
 }
