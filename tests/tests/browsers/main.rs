@@ -67,6 +67,7 @@ fn main() -> std::process::ExitCode {
         project::log::TESTS,
         project::errors::TESTS,
         project::settings::TESTS,
+        project::shifts::TESTS,
         project::listing::TESTS,
         project::previews::TESTS,
         project::upload::TESTS,

@@ -16,7 +16,7 @@ platform_tests::browser_tests![
 ];
 
 /// An error in a script of the game, which has no map.
-fn crash(message: &str, game: &str, line: u32) -> LogEntry {
+pub(super) fn crash(message: &str, game: &str, line: u32) -> LogEntry {
     let mut crash = entry(&format!("Uncaught TypeError: {message}"), LogLevel::Error);
     crash.source = LogSource::Error;
     let place = format!("{game}/index.html:{line}:1");

@@ -9,6 +9,7 @@ pub(crate) mod people;
 pub(crate) mod players;
 pub(crate) mod previews;
 pub(crate) mod settings;
+pub(crate) mod shifts;
 pub(crate) mod takedown;
 pub(crate) mod upload;
 pub(crate) mod webhook;
