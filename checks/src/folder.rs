@@ -2,7 +2,7 @@
 //! it cannot be deployed, and what its developer should know before. The command line and the
 //! console's page say the same because both ask here.
 
-use crate::limits::{MAX_BYTES, MAX_FILES};
+use crate::limits::{MAX_BYTES, MAX_FILES, MAX_PATHS_BYTES};
 use crate::page::{WarningCode, warnings};
 use crate::path::PathProblem;
 use crate::private::name_warnings;
@@ -46,6 +46,13 @@ pub enum FolderProblem {
     /// The files are too large together.
     #[error("A deployment has at most {} of data; these files have {}.", size(MAX_BYTES), size(*.0))]
     TooLarge(u64),
+    /// The names of the files are too long together.
+    #[error(
+        "The names of a deployment's files, with their folders, have at most {} together; those of \
+         these files have {}: shorten them, or deploy fewer files.",
+        size(MAX_PATHS_BYTES), size(*.0)
+    )]
+    PathsTooLong(u64),
 }
 
 impl FolderProblem {
@@ -140,15 +147,23 @@ pub fn is_deployed_name(name: &str, at_top: bool) -> bool {
     !(is_hidden || (at_top && stays_at_top))
 }
 
-/// Checks how many files there are, and how large they are together.
+/// Checks how many files with these paths there are, how long the paths are together, and how large the
+/// files are together.
 ///
 /// # Errors
-/// There are too many, or they are too large.
-pub fn keep_limits(files: usize, bytes: u64) -> Result<(), FolderProblem> {
+/// There are too many, or they are too large, or their paths are too long.
+pub fn keep_limits<'p>(
+    paths: impl ExactSizeIterator<Item = &'p str>,
+    bytes: u64,
+) -> Result<(), FolderProblem> {
+    let files = paths.len();
+    let names = paths.fold(0_u64, |sum, path| sum.saturating_add(path.len() as u64));
     if files > MAX_FILES {
         Err(FolderProblem::TooManyFiles(files))
     } else if bytes > MAX_BYTES {
         Err(FolderProblem::TooLarge(bytes))
+    } else if names > MAX_PATHS_BYTES {
+        Err(FolderProblem::PathsTooLong(names))
     } else {
         Ok(())
     }
@@ -256,8 +271,16 @@ mod tests {
 
     #[test]
     fn limits_say_how_much_there_is_and_how_much_there_may_be() {
-        assert_eq!(keep_limits(MAX_FILES, MAX_BYTES), Ok(()));
-        let said = |files, bytes| keep_limits(files, bytes).unwrap_err().to_string();
+        let kept = |files, path, bytes| keep_limits(std::iter::repeat_n(path, files), bytes);
+        assert_eq!(kept(MAX_FILES, "index.html", MAX_BYTES), Ok(()));
+        let said = |files, bytes| kept(files, "a", bytes).unwrap_err().to_string();
+        let long = "a".repeat(1_024);
+        assert_eq!(kept(4_096, &long, 0), Ok(()));
+        assert_eq!(
+            kept(4_097, &long, 0).unwrap_err().to_string(),
+            "The names of a deployment's files, with their folders, have at most 4.19 MB together; \
+             those of these files have 4.19 MB: shorten them, or deploy fewer files."
+        );
         assert_eq!(
             said(MAX_FILES + 1, 0),
             "A deployment has at most 20000 files; this folder has 20001."

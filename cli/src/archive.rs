@@ -72,7 +72,7 @@ impl Folder {
             root: real_root,
             items,
         };
-        keep_limits(folder.items.len(), folder.bytes()).map_err(|problem| refused(&problem))?;
+        keep_limits(folder.names(), folder.bytes()).map_err(|problem| refused(&problem))?;
         Ok(folder)
     }
 
@@ -87,7 +87,7 @@ impl Folder {
     }
 
     /// Their paths in the deployment.
-    pub(crate) fn names(&self) -> impl Iterator<Item = &str> {
+    pub(crate) fn names(&self) -> impl ExactSizeIterator<Item = &str> {
         self.items.iter().map(|item| item.name.as_str())
     }
 

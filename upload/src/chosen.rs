@@ -86,7 +86,8 @@ impl Chosen {
             top,
             built,
         };
-        keep_limits(chosen.files.len(), chosen.bytes())?;
+        let paths = chosen.files.iter().map(|file| file.path.as_str());
+        keep_limits(paths, chosen.bytes())?;
         Ok(chosen)
     }
 

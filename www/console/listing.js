@@ -85,6 +85,10 @@ export const listing = (desk) => {
     }
   };
   return {
+    // A viewer reads how the game is listed, and may not change it.
+    draw: () => {
+      byId("listing").hidden = desk.project.role === "viewer";
+    },
     open: async () => {
       // Another environment does not change it, and what is being typed stays.
       if (isDrawn) return;

@@ -80,7 +80,7 @@ export class Session {
   }
 
   /**
-   * Called when the platform refuses because the last sign-in is too old.
+   * Called when the platform refuses because the last sign-in is too old, or the session is over.
    *
    * @type {(refusal: Refusal) => void}
    */

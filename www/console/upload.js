@@ -131,6 +131,8 @@ class Upload {
    * @param {unknown} error
    */
   #refuse(error) {
+    if (error instanceof Refusal && (error.slug === "step-up-required" || error.status === 401))
+      this.#desk.session.wantsFresh(error);
     const isKnown =
       error instanceof Refusal || (this.#work && error instanceof this.#work.Unusable);
     byId("upload-problem").textContent = isKnown

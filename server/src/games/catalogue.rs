@@ -41,7 +41,8 @@ pub struct Game {
     pub audience: Arc<str>,
     /// `http://<label>.<platform>`
     pub origin: String,
-    /// What is deployed there now.
+    /// What is deployed there now. Of a preview, without its files: a project has many previews, and few
+    /// of them are opened.
     pub deployment: Option<Arc<Deployment>>,
     /// The files that never change under their names.
     pub lasting: Arc<Lasting>,
@@ -213,7 +214,10 @@ impl Catalogue {
         let known = before.and_then(|game| game.deployment.clone());
         let deployment = match known.filter(|known| known.id == one.deployment) {
             Some(known) => Some(known),
-            None => store.find_deployment(one.deployment).await?.map(Arc::new),
+            None => store
+                .describe_deployment(one.deployment)
+                .await?
+                .map(Arc::new),
         };
         // Without it, the preview was removed or replaced a moment ago.
         let shown = deployment.map(|deployment| Shown {

@@ -7,6 +7,7 @@
 //! | [`headers`] | the headers of files |
 //! | [`range`] | range requests |
 //! | [`earlier_deployments`] | which files of earlier deployments are still served |
+//! | `preview_files` | which files of a preview a request can be about |
 //! | [`backends`] | the reverse proxy to games' backends |
 //! | [`request_body`] | monitoring of a body that is forwarded to a backend |
 //! | [`runtime`] | `runtime.js` and its source map |
@@ -16,6 +17,7 @@ pub mod earlier_deployments;
 pub mod file_cache;
 pub mod handlers;
 pub mod headers;
+mod preview_files;
 pub mod preview_use;
 pub mod range;
 pub mod request_body;

@@ -11,7 +11,7 @@ use std::hash::BuildHasher as _;
 use std::io::{self, Read, Write as _};
 use std::path::{Path, PathBuf};
 
-use platform_checks::limits::{MAX_BYTES, MAX_FILES, MAX_PATH_BYTES};
+use platform_checks::limits::{MAX_BYTES, MAX_FILES, MAX_PATH_BYTES, MAX_PATHS_BYTES};
 use platform_checks::{PathProblem, normalise};
 use sha2::{Digest as _, Sha256};
 
@@ -30,6 +30,12 @@ pub enum StagingError {
     /// There are too many files.
     #[error("A deployment has at most {MAX_FILES} files.")]
     TooManyFiles,
+    /// The names are too long together.
+    #[error(
+        "The names of a deployment's files, with their folders, have at most {} MiB together: shorten \
+         them, or deploy fewer files.", MAX_PATHS_BYTES / (1024 * 1024)
+    )]
+    PathsTooLong,
     /// An invalid name.
     #[error("The file {path:?} cannot be deployed: {problem}.")]
     Path {
@@ -74,6 +80,8 @@ pub type StagedFiles = BTreeMap<String, StagedFile>;
 pub struct Staging<'a> {
     files: StagedFiles,
     bytes: u64,
+    /// Bytes of the paths of the files.
+    names: u64,
     folders: Folders,
     /// The folder to which the files are written.
     folder: &'a Path,
@@ -86,6 +94,7 @@ impl<'a> Staging<'a> {
         Self {
             files: BTreeMap::new(),
             bytes: 0,
+            names: 0,
             folders: Folders::default(),
             folder,
         }
@@ -114,6 +123,10 @@ impl<'a> Staging<'a> {
         self.bytes = self.bytes.saturating_add(size);
         if self.bytes > MAX_BYTES {
             return Err(StagingError::TooLarge);
+        }
+        self.names = self.names.saturating_add(path.len() as u64);
+        if self.names > MAX_PATHS_BYTES {
+            return Err(StagingError::PathsTooLong);
         }
         let at = self.folder.join(self.files.len().to_string());
         let sha256 = copy(content, size, &at)?;
@@ -261,6 +274,11 @@ mod tests {
             .map(|index| file(&index.to_string()))
             .collect();
         assert!(matches!(try_stage(&many), Err(StagingError::TooManyFiles)));
+        let long: Vec<_> = (0..4_097)
+            .map(|index| file(&format!("{index:01024}")))
+            .collect();
+        let refused = try_stage(&long);
+        assert!(matches!(refused, Err(StagingError::PathsTooLong)));
         let good = try_stage(&[file(INDEX), file("a/b.js")]).unwrap();
         assert_eq!(good, ["a/b.js", INDEX]);
     }

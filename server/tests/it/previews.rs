@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use platform_protocol::names::Environment;
 use platform_server::domain::audit::Actor;
+use platform_server::domain::preview::NewPreview;
 use platform_server::domain::takedown::Change;
 use platform_server::projects::deploy;
 use reqwest::Method;
@@ -185,6 +186,102 @@ async fn another_deploy_replaces_what_a_preview_shows_and_nothing_of_it_stays() 
     assert_eq!(problem(&app, "rings--game").await, "unknown-host");
     let again = send(owner.ask(Method::DELETE, &path)).await;
     assert_eq!(again.problem(), "not-found");
+}
+
+#[tokio::test]
+async fn no_list_of_a_previews_files_is_in_memory_and_every_file_is_found() {
+    let app = TestApp::start().await;
+    let owner = Caller::with_project(&app).await;
+    let many: Vec<String> = (0..2_000)
+        .map(|index| format!("levels/{index}.json"))
+        .collect();
+    let mut files: Vec<(&str, &[u8])> = vec![
+        ("index.html", b"start"),
+        ("404.html", b"lost"),
+        ("a/index.html", b"folder"),
+        ("b c.js", b"script"),
+        ("b c.js.br", b"compressed"),
+    ];
+    files.extend(many.iter().map(|name| (name.as_str(), name.as_bytes())));
+    let request = owner
+        .ask(Method::PUT, &format!("{PREVIEWS}/rings"))
+        .header("content-type", "application/gzip");
+    assert_eq!(send(request.body(archive(&files))).await.status, 201);
+    let catalogue = &app.running.state.games.catalogue;
+    let deployment = || {
+        catalogue
+            .find("rings--game")
+            .unwrap()
+            .deployment
+            .clone()
+            .unwrap()
+    };
+    for (path, status, text) in [
+        ("/", 200, "start"),
+        ("/index.html", 200, "start"),
+        ("/a/", 200, "folder"),
+        ("/a", 308, ""),
+        ("/b%20c.js", 200, "script"),
+        ("/levels/1999.json", 200, "levels/1999.json"),
+        ("/levels/2000.json", 404, "lost"),
+        ("/%ff", 404, "lost"),
+        ("/x%00y", 404, "lost"),
+    ] {
+        let answer = send(app.get("rings--game", path)).await;
+        assert_eq!(
+            (answer.status.as_u16(), answer.text()),
+            (status, text),
+            "{path}"
+        );
+        assert!(deployment().files.is_empty(), "{path}");
+    }
+    let coded = app.get("rings--game", "/b%20c.js");
+    let coded = send(coded.header("accept-encoding", "br")).await;
+    assert_eq!(coded.header("content-encoding"), Some("br"));
+    assert_eq!(coded.text(), "compressed");
+}
+
+#[tokio::test]
+async fn a_preview_that_was_just_deployed_or_removed_elsewhere_shows_nothing_old() {
+    let app = TestApp::start().await;
+    let owner = Caller::with_project(&app).await;
+    put(&owner, "rings", "first").await;
+    let state = &app.running.state;
+    // What another node writes is in the store before this one reads it.
+    let store = &state.platform.store;
+    let catalogue = &state.games.catalogue;
+    let shown = catalogue
+        .find("rings--game")
+        .unwrap()
+        .deployment
+        .clone()
+        .unwrap();
+    let mut second = store.find_deployment(shown.id).await.unwrap().unwrap();
+    second.id = state.platform.entropy.uuid_v4();
+    second.files.remove("game-0a1b2c3d.js");
+    let id = second.id;
+    let new = NewPreview {
+        name: "rings".into(),
+        deployment: second,
+        most: 20,
+    };
+    store.put_preview(new, Actor::Own.into()).await.unwrap();
+    let script = "/game-0a1b2c3d.js";
+    assert_eq!(send(app.get("rings--game", script)).await.status, 404);
+    assert_eq!(page(&app, "rings--game").await.text(), "first");
+    let shown = catalogue
+        .find("rings--game")
+        .unwrap()
+        .deployment
+        .clone()
+        .unwrap();
+    assert_eq!(shown.id, id);
+    let removed = store.remove_preview("game", "rings", Actor::Own.into(), NOW);
+    assert!(removed.await.unwrap());
+    // The server may have followed the change in this moment.
+    let gone = problem(&app, "rings--game").await;
+    assert!(["not-found", "unknown-host"].contains(&&*gone), "{gone}");
+    assert_eq!(problem(&app, "rings--game").await, "unknown-host");
 }
 
 #[tokio::test]

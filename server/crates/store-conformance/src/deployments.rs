@@ -241,6 +241,37 @@ pub async fn a_file_of_a_deployment_is_the_one_that_it_had(place: &dyn Place) {
     assert_eq!(found("other", Prod, first.id, "a.js").await, None);
 }
 
+pub async fn a_deployment_is_described_without_its_files_and_some_are_found(place: &dyn Place) {
+    let store = place.open().await;
+    let store = &*store;
+    store.add_project(project("demo", None)).await.unwrap();
+    let one = deployment("demo", Dev, NOW, &[("a.js", 'a'), ("index.html", 'b')]);
+    let other = deployment("demo", Dev, NOW + 1, &[("a.js", 'c')]);
+    for deployment in [&one, &other] {
+        let added = store.add_deployment(deployment.clone(), Actor::Own.into());
+        added.await.unwrap();
+    }
+    let described = store.describe_deployment(one.id).await.unwrap();
+    let expected = Deployment {
+        files: BTreeMap::new(),
+        ..one.clone()
+    };
+    assert_eq!(described, Some(expected));
+    let missing = store.describe_deployment(Uuid::nil()).await.unwrap();
+    assert_eq!(missing, None);
+    let find = async |id, paths: &[&str]| {
+        let paths = paths.iter().map(|path| (*path).to_owned()).collect();
+        store.find_files(id, paths).await.unwrap()
+    };
+    let found = find(one.id, &["none", "a.js", "A.js", "a.js"]).await;
+    let expected = BTreeMap::from([("a.js".to_owned(), one.files["a.js"].clone())]);
+    assert_eq!(found, expected);
+    assert_eq!(find(one.id, &["a.js", "index.html"]).await, one.files);
+    assert_eq!(find(other.id, &["index.html", ""]).await, BTreeMap::new());
+    assert_eq!(find(Uuid::nil(), &["a.js"]).await, BTreeMap::new());
+    assert_eq!(find(one.id, &[]).await, BTreeMap::new());
+}
+
 pub async fn the_current_deployment_and_the_newest_are_not_swept(place: &dyn Place) {
     let store = with_project(place, "demo").await;
     let all: Vec<_> = (0..6)

@@ -113,6 +113,7 @@ macro_rules! suite {
                 an_earlier_deployment_of_the_same_environment_can_be_shown_again
                 a_kept_file_is_one_whose_bytes_never_changed
                 a_file_of_a_deployment_is_the_one_that_it_had
+                a_deployment_is_described_without_its_files_and_some_are_found
                 the_current_deployment_and_the_newest_are_not_swept
                 files_that_no_deployment_has_are_found
             }

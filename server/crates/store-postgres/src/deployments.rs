@@ -46,6 +46,32 @@ impl DeploymentStore for PostgresStore {
         Ok(row.as_ref().map(deployment).transpose()?)
     }
 
+    async fn describe_deployment(&self, id: Uuid) -> Result<Option<Deployment>, StoreError> {
+        let sql = "SELECT p.slug, d.environment, d.created_at, d.deployed_by, d.client, d.network,
+                d.message, d.revision, d.deploy_token, d.id, NULL::text[], NULL::bytea[],
+                NULL::bigint[], d.inspection
+            FROM deployments d JOIN projects p ON p.id = d.project WHERE d.id = $1";
+        let row = self.main.row(sql, &[&id]).await?;
+        Ok(row.as_ref().map(deployment).transpose()?)
+    }
+
+    async fn find_files(
+        &self,
+        deployment: Uuid,
+        paths: Vec<String>,
+    ) -> Result<BTreeMap<String, FileEntry>, StoreError> {
+        let rows = self
+            .main
+            .rows(
+                "SELECT encode(sha256, 'hex'), size, path FROM deployment_files
+                 WHERE deployment = $1 AND path = ANY($2)",
+                &[&deployment, &paths],
+            )
+            .await?;
+        let files = rows.iter().map(|row| Ok((get(row, 2)?, file_entry(row)?)));
+        Ok(files.collect::<Result<_, Error>>()?)
+    }
+
     async fn list_deployments(
         &self,
         slug: &str,
@@ -117,13 +143,7 @@ impl DeploymentStore for PostgresStore {
                 &[&slug, &environment.as_str(), &path, &deployment],
             )
             .await?;
-        let entry = row.as_ref().map(|row| -> Result<FileEntry, Error> {
-            Ok(FileEntry {
-                sha256: get(row, 0)?,
-                size: get::<i64>(row, 1)?.unsigned_abs(),
-            })
-        });
-        Ok(entry.transpose()?)
+        Ok(row.as_ref().map(file_entry).transpose()?)
     }
 
     async fn list_changed_paths(
@@ -222,6 +242,14 @@ fn deployment(row: &Row) -> Result<Deployment, Error> {
         created_at: get(row, 2)?,
         made: made(row, 3)?,
         inspection: read_inspection(get(row, 13)?, &id)?,
+    })
+}
+
+/// Reads a file from its hash in hex and its size.
+fn file_entry(row: &Row) -> Result<FileEntry, Error> {
+    Ok(FileEntry {
+        sha256: get(row, 0)?,
+        size: get::<i64>(row, 1)?.unsigned_abs(),
     })
 }
 

@@ -52,6 +52,24 @@ pub(super) fn list_files(
     Ok(files)
 }
 
+pub(super) fn find_files(
+    connection: &Connection,
+    deployment: Uuid,
+    paths: Vec<String>,
+) -> Result<BTreeMap<String, FileEntry>, Error> {
+    let mut find = connection.prepare_cached(
+        "SELECT sha256, size FROM deployment_files WHERE deployment = ?1 AND path = ?2",
+    )?;
+    let mut files = BTreeMap::new();
+    for path in paths {
+        let found = find.query_row(params![deployment.as_bytes(), path], file_entry);
+        if let Some(entry) = found.optional()? {
+            files.insert(path, entry);
+        }
+    }
+    Ok(files)
+}
+
 pub(super) fn find_kept_file(
     connection: &Connection,
     slug: &str,

@@ -1,5 +1,7 @@
 //! Deployments.
 
+use std::collections::BTreeMap;
+
 use async_trait::async_trait;
 use platform_domain::audit::{AuditKind, By};
 use platform_domain::clock::Millis;
@@ -40,6 +42,20 @@ impl DeploymentStore for SqliteStore {
         self.main
             .read_much(move |connection| find_deployment(connection, id))
             .await
+    }
+
+    async fn describe_deployment(&self, id: Uuid) -> Result<Option<Deployment>, StoreError> {
+        self.main
+            .read(|connection| describe_deployment(connection, id))
+    }
+
+    async fn find_files(
+        &self,
+        deployment: Uuid,
+        paths: Vec<String>,
+    ) -> Result<BTreeMap<String, FileEntry>, StoreError> {
+        self.main
+            .read(|connection| deployed_files::find_files(connection, deployment, paths))
     }
 
     async fn list_deployments(
@@ -261,7 +277,18 @@ pub(super) fn find_deployment(
     id: Uuid,
 ) -> Result<Option<Deployment>, Error> {
     let transaction = connection.unchecked_transaction()?;
-    let found = transaction
+    let Some(found) = describe_deployment(&transaction, id)? else {
+        return Ok(None);
+    };
+    Ok(Some(Deployment {
+        files: deployed_files::list_files(&transaction, id)?,
+        ..found
+    }))
+}
+
+/// Returns a deployment without its files.
+fn describe_deployment(connection: &Connection, id: Uuid) -> Result<Option<Deployment>, Error> {
+    let found = connection
         .prepare_cached(
             "SELECT p.slug, d.environment, d.created_at, d.deployed_by, d.client, d.network,
                  d.message, d.revision, d.deploy_token, d.inspection
@@ -280,7 +307,7 @@ pub(super) fn find_deployment(
         id,
         slug,
         environment: read_environment(&environment, || id.to_string())?,
-        files: deployed_files::list_files(&transaction, id)?,
+        files: BTreeMap::new(),
         created_at,
         made,
         inspection,

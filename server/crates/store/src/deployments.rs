@@ -1,5 +1,7 @@
 //! Deployments: the part of the store that knows an environment's current and earlier deployments.
 
+use std::collections::BTreeMap;
+
 use async_trait::async_trait;
 use platform_domain::audit::By;
 use platform_domain::clock::Millis;
@@ -28,6 +30,16 @@ pub trait DeploymentStore: Send + Sync {
 
     /// Returns the deployment of this id.
     async fn find_deployment(&self, id: Uuid) -> Result<Option<Deployment>, StoreError>;
+
+    /// Returns the deployment of this id without its files, of which there may be many.
+    async fn describe_deployment(&self, id: Uuid) -> Result<Option<Deployment>, StoreError>;
+
+    /// Returns those files of a deployment that are at one of these paths.
+    async fn find_files(
+        &self,
+        deployment: Uuid,
+        paths: Vec<String>,
+    ) -> Result<BTreeMap<String, FileEntry>, StoreError>;
 
     /// Returns the deployments of an environment that are kept, newest first.
     async fn list_deployments(

@@ -22,8 +22,8 @@ use crate::hosting::backends::Backend;
 use crate::hosting::earlier_deployments::may_answer;
 use crate::hosting::file_cache::Contents;
 use crate::hosting::headers::{self, Lives};
-use crate::hosting::preview_use;
 use crate::hosting::range::{Wanted, wanted};
+use crate::hosting::{preview_files, preview_use};
 use crate::web::api_error::ApiError;
 use crate::web::asset::is_unchanged;
 use crate::web::encoding::{self, Coding};
@@ -31,9 +31,13 @@ use crate::web::navigation::is_navigation;
 use crate::web::request_context::Context;
 
 /// The file that a directory shows.
-const INDEX: &str = "index.html";
+pub(in crate::hosting) const INDEX: &str = "index.html";
 /// The file that a deployment may show for missing paths.
-const NOT_FOUND: &str = "404.html";
+pub(in crate::hosting) const NOT_FOUND: &str = "404.html";
+/// The endings of the variants of a file in other codings: gzip and brotli.
+pub(in crate::hosting) const CODED: [&str; 2] = [".gz", ".br"];
+/// The length of the longest of them.
+const LONGEST_CODED: usize = 3;
 /// The usual maximum number of headers of a response with a file.
 const HEADERS: usize = 12;
 /// The maximum number of bytes of a path in a sentence.
@@ -114,6 +118,16 @@ async fn file(
     let deployment = game.deployment.as_deref().ok_or_else(|| {
         ApiError::new(ProblemCode::NotFound).with_detail(ProblemCode::NotDeployed.default_detail())
     })?;
+    let looked_up;
+    let deployment = match &game.preview {
+        None => deployment,
+        Some(preview) => {
+            let found = preview_files::find(state, game, preview, request.uri().path());
+            // This future is rarely needed, and would be a part of that of every file.
+            looked_up = Box::pin(found).await?;
+            &looked_up
+        }
+    };
     let path = match find(deployment, request.uri().path()) {
         Found::File(path) => path,
         Found::Directory => return redirect_into(request.uri()),
@@ -341,7 +355,8 @@ struct Siblings<'a> {
 
 impl<'a> Siblings<'a> {
     fn find(deployment: &'a Deployment, path: &str) -> Option<Self> {
-        let mut name = String::with_capacity(path.len() + ".br".len());
+        let mut name = String::with_capacity(path.len() + LONGEST_CODED);
+        let [gzip, brotli] = CODED;
         let mut beside = |ending| {
             name.clear();
             name.push_str(path);
@@ -350,8 +365,8 @@ impl<'a> Siblings<'a> {
         };
         Some(Self {
             plain: deployment.files.get(path)?,
-            gzip: beside(".gz"),
-            brotli: beside(".br"),
+            gzip: beside(gzip),
+            brotli: beside(brotli),
         })
     }
 

@@ -56,6 +56,17 @@ pub(super) fn with_files(count: usize) -> Vec<u8> {
     gzip(&tar(&entries))
 }
 
+/// An archive with a start page and so many files whose names have 1,024 bytes.
+pub(super) fn with_long_names(count: usize) -> Vec<u8> {
+    let names: Vec<String> = (0..count).map(|index| format!("{index:01024}\0")).collect();
+    let mut entries = vec![PAGE];
+    for name in &names {
+        entries.push((EntryType::GNULongName, b"long", name.as_bytes()));
+        entries.push((EntryType::Regular, b"next", b""));
+    }
+    gzip(&tar(&entries))
+}
+
 pub(super) fn flipped(mut archive: Vec<u8>, from_end: usize) -> Vec<u8> {
     let at = archive.len() - from_end;
     archive[at] ^= 1;
@@ -213,6 +224,11 @@ pub(super) fn bad_wholes() -> Vec<(&'static str, Vec<u8>, &'static str)> {
         ),
         ("bomb", bomb, "100 to one"),
         ("too many", with_files(MAX_FILES + 1), "at most 20000 files"),
+        (
+            "long names",
+            with_long_names(4_096),
+            "at most 4 MiB together",
+        ),
         ("too large", of_size(MAX_BYTES + 1), "at most 512 MiB"),
         ("huge", of_size(1 << 62), "at most 512 MiB"),
     ]

@@ -57,9 +57,10 @@ async fn somebody_joins_by_the_link_of_an_invitation(stage: Stage) {
     // A viewer is not offered what the platform would refuse.
     stage.open(&scene.tab("settings")).await;
     stage.says("You are a viewer of this project.").await;
-    let shown = "return ['people-owners', 'takedown-card']
+    let shown = "return ['people-owners', 'takedown-card', 'listing']
         .map((id) => document.getElementById(id).hidden)";
-    comes_to(&stage, shown, json!([true, true])).await;
+    comes_to(&stage, shown, json!([true, true, true])).await;
+    stage.says("The game is not listed.").await;
     stage.open(&scene.tab("deployments")).await;
     stage.says("None yet. The last ten are kept").await;
     let shown = "return document.getElementById('upload').hidden";

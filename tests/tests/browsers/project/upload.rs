@@ -4,8 +4,13 @@
 use std::io::{Cursor, Write as _};
 use std::path::Path;
 
+use platform_server::domain::administration::Granted;
+use platform_server::domain::audit::Actor;
 use platform_tests::browser::Stage;
+use platform_tests::owner::Owner;
+use platform_tests::sign_in::Way;
 use platform_tests::terminal::Terminal;
+use platform_tests::visitor::claims;
 use platform_tests::world::PageBuilder;
 use serde_json::{Value, json};
 use thirtyfour::By;
@@ -18,6 +23,8 @@ use crate::build::examine;
 platform_tests::browser_tests![
     a_zip_is_looked_at_deployed_and_played,
     what_cannot_be_deployed_is_refused_with_the_words_of_the_command_line;
+    in Chromium, because "it is the page's own logic":
+    a_deploy_that_needs_a_fresh_sign_in_leads_to_one_and_back;
     in Chromium, because "only its driver can drop a folder, and be offline":
     a_dropped_folder_is_deployed_after_a_failure_without_being_dropped_again,
 ];
@@ -146,6 +153,51 @@ async fn refuses_broken_zips(stage: &Stage, path: &Path, index: &str) {
         choose(stage, path).await;
         stage.says(expected).await;
     }
+}
+
+async fn a_deploy_that_needs_a_fresh_sign_in_leads_to_one_and_back(stage: Stage) {
+    for status in ["401", "403"] {
+        stage.tolerate_log(status);
+    }
+    let scene = Scene::start().await;
+    // An administrator deploys to the project of somebody else.
+    let eve = Owner::sign_in(&scene.platform.site, "Eve").await;
+    let admin = claims(&eve.token).sub.parse().unwrap();
+    let (store, now) = (scene.platform.store(), scene.now());
+    let granted = store.grant_admin(admin, Actor::Operator.into(), now);
+    assert_eq!(granted.await.unwrap(), Granted::Done);
+    let tab = scene.tab("deployments?env=dev");
+    stage.open(&tab).await;
+    stage.press("Sign in").await;
+    Way::BuiltIn.sign_in(&stage, "Eve").await;
+    stage.arrives_at(&tab).await;
+    stage.says("Drop the folder of the built game here").await;
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("game.zip");
+    let files = [
+        ("index.html", &*page("main.js")),
+        ("main.js", "window.name = 'rings';"),
+    ];
+    std::fs::write(&path, zip(&files, CompressionMethod::Stored)).unwrap();
+    choose(&stage, &path).await;
+    stage.says("game: 2 files").await;
+    // Nothing but the deploy asks from here on.
+    let quiet = "const ask = window.fetch;
+        window.fetch = (url, init) => String(url).endsWith('/token')
+            ? ask(url, init) : new Promise(() => {});";
+    stage.look(quiet, vec![]).await;
+    scene.platform.clock.advance(16 * 60 * 1_000);
+    stage.press("Deploy to dev").await;
+    stage
+        .says("Administration needs a sign-in within the last 15 minutes.")
+        .await;
+    stage.press("Sign in again").await;
+    Way::BuiltIn.sign_in(&stage, "Eve").await;
+    stage.arrives_at(&tab).await;
+    stage.says("Drop the folder of the built game here").await;
+    choose(&stage, &path).await;
+    stage.press("Deploy to dev").await;
+    stage.says("to dev. Open the game").await;
 }
 
 async fn what_cannot_be_deployed_is_refused_with_the_words_of_the_command_line(stage: Stage) {
