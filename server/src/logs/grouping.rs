@@ -14,9 +14,10 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use platform_protocol::log::{LogLevel, LogSource};
+use platform_protocol::names::Environment;
 use uuid::Uuid;
 
-use self::sources::{Batch, FILE, NAME, Place, cut, in_scripts, is_own};
+use self::sources::{Batch, Budget, FILE, NAME, Place, cut, in_scripts, is_own};
 use super::LogsState;
 use crate::clock::Millis;
 use crate::domain::error_group::{
@@ -39,6 +40,10 @@ const BYTES: usize = 1024 * 1024;
 const ENVIRONMENTS: usize = 32;
 /// The maximum number of rounds per run.
 const ROUNDS: usize = 20;
+/// How long a record waits for its scripts, if too much is read for its environment. A page may name
+/// more scripts than are kept in memory, so a record could wait for ever: after this time, places are
+/// mapped with what is in memory.
+const WAIT_MILLIS: Millis = 10 * 60 * 1_000;
 /// The frames of an error that are mapped, at most.
 const FRAMES: usize = 20;
 /// The maximum number of bytes of a message.
@@ -54,9 +59,10 @@ const EXCERPT_LINE: usize = 200;
 /// The first error of the store. The other environments are grouped all the same.
 pub async fn group_errors(state: &LogsState) -> Result<usize, StoreError> {
     let (mut grouped, mut failed) = (0, None);
-    // Those that failed in this run: they stay at the head of the list, and must not keep the others
-    // away.
+    // Those that failed in this run, or wait for the next one: they stay at the head of the list, and
+    // must not keep the others away.
     let mut passed_over = BTreeSet::new();
+    let mut budgets = BTreeMap::new();
     for _ in 0..ROUNDS {
         let limit = ENVIRONMENTS + passed_over.len();
         let waiting = state.platform.store.list_ungrouped(limit).await?;
@@ -66,10 +72,14 @@ pub async fn group_errors(state: &LogsState) -> Result<usize, StoreError> {
             if passed_over.contains(&key) {
                 continue;
             }
-            match group_batch(state, environment).await {
-                Ok(count) => {
-                    grouped += count;
-                    goes_on |= count > 0;
+            let budget = budgets.entry(key.clone()).or_insert(Budget::WHOLE);
+            match group_batch(state, environment, budget).await {
+                Ok(batch) => {
+                    grouped += batch.count;
+                    goes_on |= batch.count > 0 || batch.waits;
+                    if batch.waits {
+                        passed_over.insert(key);
+                    }
                 }
                 Err(error) => {
                     passed_over.insert(key);
@@ -86,20 +96,33 @@ pub async fn group_errors(state: &LogsState) -> Result<usize, StoreError> {
     failed.map_or(Ok(grouped), Err)
 }
 
-/// Groups the next errors of an environment, and returns their number.
-async fn group_batch(state: &LogsState, waiting: Ungrouped) -> Result<usize, StoreError> {
+/// What came of a batch.
+struct Grouped {
+    /// How many records were grouped.
+    count: usize,
+    /// Whether the next record waits for the next run.
+    waits: bool,
+}
+
+/// Groups the next errors of an environment.
+async fn group_batch(
+    state: &LogsState,
+    waiting: Ungrouped,
+    budget: &mut Budget,
+) -> Result<Grouped, StoreError> {
     let store = &*state.platform.store;
     let Ungrouped {
         slug,
         environment,
         after,
     } = waiting;
+    let now = state.platform.clock.now();
     let tail = LogTail {
         slug: slug.clone(),
         environment,
         level: LogLevel::Error,
         after,
-        now: state.platform.clock.now(),
+        now,
         limit: RECORDS,
         bytes: BYTES,
         backlog: None,
@@ -110,29 +133,35 @@ async fn group_batch(state: &LogsState, waiting: Ungrouped) -> Result<usize, Sto
         .iter()
         .map(|known| (known.id, known.created_at))
         .collect();
-    let origin = &state.platform.origin;
-    let origins = (
-        origin.sub_domain(&environment.label(&slug)),
-        origin
-            .sub_domain(&format!("--{slug}"))
-            .replace(&format!("{}://", origin.scheme()), ""),
-    );
     let mut batch = Batch::new(
         &state.sources,
         (&state.games.files, store),
         (&slug, environment),
-        origins,
+        origins(state, &slug, environment),
+        *budget,
     );
-    let upto = records.last().map_or(after, |record| record.id);
+    let (mut upto, mut count, mut waits) = (after, 0, false);
     let mut groups: BTreeMap<ErrorGroupId, Occurrences> = BTreeMap::new();
     for record in &records {
+        let begun_with = batch.budget();
         let (id, occurrence) = examine(&mut batch, record, &made).await;
+        // The next run begins with this record. With a whole budget, there is no more to wait for.
+        let may_wait = begun_with != Budget::WHOLE && now - record.id.received_at() < WAIT_MILLIS;
+        if batch.was_refused() && may_wait {
+            waits = true;
+            break;
+        }
+        (upto, count) = (record.id, count + 1);
         match groups.get_mut(&id) {
             Some(group) => group.add(occurrence),
             None => {
                 groups.insert(id, Occurrences::new(id, occurrence));
             }
         }
+    }
+    *budget = batch.budget();
+    if count == 0 {
+        return Ok(Grouped { count, waits });
     }
     let webhook = store.find_webhook(&slug).await?;
     let wants_alerts = webhook.is_some_and(|webhook| webhook.off_at.is_none());
@@ -141,11 +170,24 @@ async fn group_batch(state: &LogsState, waiting: Ungrouped) -> Result<usize, Sto
         environment,
         after,
         upto,
-        alert_at: wants_alerts.then(|| state.platform.clock.now()),
+        alert_at: wants_alerts.then_some(now),
         groups: groups.into_values().collect(),
     };
     let added = store.add_to_error_groups(errors).await?;
-    Ok(if added { records.len() } else { 0 })
+    Ok(Grouped {
+        count: if added { count } else { 0 },
+        waits,
+    })
+}
+
+/// Returns the address of an environment, and what follows the label of any address of its game.
+fn origins(state: &LogsState, slug: &str, environment: Environment) -> (String, String) {
+    let origin = &state.platform.origin;
+    let scheme = format!("{}://", origin.scheme());
+    (
+        origin.sub_domain(&environment.label(slug)),
+        origin.sub_domain(&format!("--{slug}")).replace(&scheme, ""),
+    )
 }
 
 /// Returns the group of a record, and what it adds to it.

@@ -121,7 +121,7 @@ pub struct DeploymentWarning {
 }
 
 /// A file of a deployment, addressed by its content.
-#[derive(Clone, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash, serde::Serialize, serde::Deserialize)]
 pub struct FileEntry {
     /// SHA-256 of the content, lower-case hex: its name in the file store, and
     /// its `ETag`.

@@ -22,10 +22,15 @@ use crate::store::Store;
 /// The maximum number of bytes of a script or a map that is read.
 const LARGEST: u64 = 16 * 1024 * 1024;
 /// The maximum number of bytes of what is decoded and kept in memory.
-const KEPT_BYTES: u64 = 96 * 1024 * 1024;
-/// The maximum number of scripts that are read for one batch. Places in further ones are not mapped
-/// then: a record that waited for its scripts could wait for ever.
-const READ_PER_BATCH: usize = 8;
+const KEPT_BYTES: u64 = 88 * 1024 * 1024;
+/// The maximum number of bytes of what is known about scripts by their paths.
+const PATH_BYTES: u64 = 8 * 1024 * 1024;
+/// The maximum number of scripts that are read for one environment in one run.
+const READ_PER_RUN: usize = 16;
+/// After so many bytes of scripts and maps, no other script is read for one environment in one run:
+/// reading and decoding take time in proportion, for which all other environments wait. The last one
+/// is read as a whole with its map, so it can be twice [`LARGEST`] more.
+const BYTES_PER_RUN: u64 = 2 * LARGEST;
 /// The maximum number of scripts that are looked for for one record: a page may name any number of
 /// them, which must not keep other records from being mapped.
 const SOUGHT_PER_RECORD: usize = 4;
@@ -62,30 +67,85 @@ pub(super) struct Found {
     pub(super) is_current: bool,
 }
 
+/// What a script is decoded from. Many deployments share it.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+struct Content {
+    script: FileEntry,
+    /// The map that it names; `None` if it has none, or holds it itself.
+    map: Option<FileEntry>,
+}
+
+/// What is known about a script by its path.
+#[derive(Clone, Debug)]
+struct Known {
+    /// `None` if it is too large, or does not exist.
+    content: Option<Content>,
+    is_current: bool,
+}
+
 /// The sources of scripts, decoded, within a limit of bytes.
 #[derive(Debug)]
-pub struct Sources(Cache<Key, Found>);
+pub struct Sources {
+    by_path: Cache<Key, Known>,
+    decoded: Cache<Content, Script>,
+}
 
 impl Default for Sources {
     fn default() -> Self {
-        let weight = |key: &Key, found: &Found| {
-            let content = match &found.script {
+        let of_path = |key: &Key, _: &Known| {
+            u32::try_from(2 * ENTRY_BYTES + key.path.len()).unwrap_or(u32::MAX)
+        };
+        let of_script = |_: &Content, script: &Script| {
+            let content = match script {
                 Script::Mapped(map) => map.weight(),
                 Script::Plain(text) => text.weight(),
                 Script::Unknown => 0,
             };
-            u32::try_from(ENTRY_BYTES + key.path.len() + content).unwrap_or(u32::MAX)
+            u32::try_from(2 * ENTRY_BYTES + content).unwrap_or(u32::MAX)
         };
-        Self(
-            Cache::builder()
-                .max_capacity(KEPT_BYTES)
-                .weigher(weight)
+        Self {
+            by_path: Cache::builder()
+                .max_capacity(PATH_BYTES)
+                .weigher(of_path)
                 .build(),
-        )
+            decoded: Cache::builder()
+                .max_capacity(KEPT_BYTES)
+                .weigher(of_script)
+                .build(),
+        }
     }
 }
 
-/// The environment of a batch of records, and how many scripts may still be read for it.
+impl Sources {
+    /// Returns how many scripts are kept decoded: those with the same content are one.
+    #[must_use]
+    pub fn kept(&self) -> u64 {
+        self.decoded.run_pending_tasks();
+        self.decoded.entry_count()
+    }
+}
+
+/// How much may still be read for one environment in this run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Budget {
+    scripts: usize,
+    bytes: u64,
+}
+
+impl Budget {
+    /// What a run begins with.
+    pub(super) const WHOLE: Self = Self {
+        scripts: READ_PER_RUN,
+        bytes: BYTES_PER_RUN,
+    };
+
+    /// Whether no other script may be read.
+    pub(super) const fn is_spent(self) -> bool {
+        self.scripts == 0 || self.bytes == 0
+    }
+}
+
+/// The environment of a batch of records, and how much may still be read for it.
 pub(super) struct Batch<'a> {
     sources: &'a Sources,
     files: &'a FileStore,
@@ -94,8 +154,9 @@ pub(super) struct Batch<'a> {
     environment: Environment,
     /// The address of the game, and what follows the label of any address of it.
     origin: (String, String),
-    to_read: usize,
+    budget: Budget,
     to_seek: usize,
+    was_refused: bool,
 }
 
 impl<'a> Batch<'a> {
@@ -104,6 +165,7 @@ impl<'a> Batch<'a> {
         (files, store): (&'a FileStore, &'a dyn Store),
         (slug, environment): (&'a str, Environment),
         origin: (String, String),
+        budget: Budget,
     ) -> Self {
         Self {
             sources,
@@ -112,14 +174,26 @@ impl<'a> Batch<'a> {
             slug,
             environment,
             origin,
-            to_read: READ_PER_BATCH,
+            budget,
             to_seek: 0,
+            was_refused: false,
         }
     }
 
     /// Begins with the next record.
     pub(super) fn next_record(&mut self) {
         self.to_seek = SOUGHT_PER_RECORD;
+        self.was_refused = false;
+    }
+
+    /// What is left of the budget.
+    pub(super) const fn budget(&self) -> Budget {
+        self.budget
+    }
+
+    /// Whether a script of this record was not read, because the budget was spent.
+    pub(super) const fn was_refused(&self) -> bool {
+        self.was_refused
     }
 
     /// Returns the path of a script of the game from its address in a stack; `None` for other
@@ -154,27 +228,56 @@ impl<'a> Batch<'a> {
             deployment,
             path: path.to_owned(),
         };
-        if let Some(found) = self.sources.0.get(&key) {
-            return Some(found);
-        }
-        self.to_seek = self.to_seek.checked_sub(1)?;
-        // What cannot be read now may be readable later, so it is not kept.
-        let found = self.read(deployment, path).await?;
-        self.sources.0.insert(key, found.clone());
-        Some(found)
-    }
-
-    async fn read(&mut self, deployment: Uuid, path: &str) -> Option<Found> {
-        let (entry, is_current) = self.entry(deployment, path).await?;
-        let script = match entry {
-            Some(entry) if entry.size <= LARGEST => {
-                self.to_read = self.to_read.checked_sub(1)?;
-                let bytes = self.files.read(&entry, self.slug).await.ok()?;
-                self.decoded(deployment, path, bytes).await?
+        let (known, script) = match self.sources.by_path.get(&key) {
+            Some(known) => (known, None),
+            None => {
+                self.to_seek = self.to_seek.checked_sub(1)?;
+                // What cannot be read now may be readable later, so it is not kept.
+                let (known, script) = self.look_up(deployment, path).await?;
+                self.sources.by_path.insert(key, known.clone());
+                (known, script)
             }
-            _ => Script::Unknown,
+        };
+        let is_current = known.is_current;
+        let script = match known.content {
+            Some(content) => self.decoded(content, script).await?,
+            None => Script::Unknown,
         };
         Some(Found { script, is_current })
+    }
+
+    /// Looks for a script by its path, and reads it for the name of its map.
+    async fn look_up(&mut self, deployment: Uuid, path: &str) -> Option<(Known, Option<Bytes>)> {
+        let (entry, is_current) = self.entry(deployment, path).await?;
+        let (content, script) = match entry.filter(|entry| entry.size <= LARGEST) {
+            None => (None, None),
+            Some(entry) => {
+                let script = self.begin(&entry).await?;
+                let map = self.map_of(deployment, path, &script).await?;
+                (Some(Content { script: entry, map }), Some(script))
+            }
+        };
+        let known = Known {
+            content,
+            is_current,
+        };
+        Some((known, script))
+    }
+
+    /// Reads a script, if one more may be read.
+    async fn begin(&mut self, entry: &FileEntry) -> Option<Bytes> {
+        if self.budget.is_spent() {
+            self.was_refused = true;
+            return None;
+        }
+        self.budget.scripts -= 1;
+        self.read(entry).await
+    }
+
+    /// Reads a file. A script that was begun gets its map, whatever it costs.
+    async fn read(&mut self, entry: &FileEntry) -> Option<Bytes> {
+        self.budget.bytes = self.budget.bytes.saturating_sub(entry.size);
+        self.files.read(entry, self.slug).await.ok()
     }
 
     /// Returns the file of a deployment; if it has none with this path, that of an earlier one. The
@@ -193,20 +296,36 @@ impl<'a> Batch<'a> {
         Some((kept.ok()?, false))
     }
 
-    /// Decodes a script's map, or the script itself if it has none.
-    async fn decoded(&self, deployment: Uuid, path: &str, script: Bytes) -> Option<Script> {
-        let name = named_by(&script).map(str::to_owned);
-        let map = match &name {
-            Some(name) if name.starts_with("data:") => inlined(name),
-            Some(name) => match self.map_file(deployment, path, name).await? {
-                Some(entry) if entry.size <= LARGEST => {
-                    Some(self.files.read(&entry, self.slug).await.ok()?.to_vec())
-                }
-                _ => None,
-            },
+    /// Returns the map that a script names, if it is a file of a size that is read.
+    async fn map_of(
+        &self,
+        deployment: Uuid,
+        path: &str,
+        script: &[u8],
+    ) -> Option<Option<FileEntry>> {
+        let Some(name) = named_by(script).filter(|name| !name.starts_with("data:")) else {
+            return Some(None);
+        };
+        let map = self.map_file(deployment, path, name).await?;
+        Some(map.filter(|map| map.size <= LARGEST))
+    }
+
+    /// Decodes a script's map, or the script itself if it has none. The script may have been read.
+    async fn decoded(&mut self, content: Content, script: Option<Bytes>) -> Option<Script> {
+        if let Some(known) = self.sources.decoded.get(&content) {
+            return Some(known);
+        }
+        let script = match script {
+            Some(script) => script,
+            None => self.begin(&content.script).await?,
+        };
+        let map = match &content.map {
+            Some(map) => Some(self.read(map).await?),
             None => None,
         };
         let decode = move || {
+            let inlined = || named_by(&script).and_then(inlined).map(Bytes::from);
+            let map = map.or_else(inlined);
             if let Some(map) = map.and_then(|map| SourceMap::parse(&map)) {
                 return Script::Mapped(Arc::new(map));
             }
@@ -215,7 +334,9 @@ impl<'a> Batch<'a> {
             let text = text.and_then(|text| Text::new(text.into(), &mut lines));
             text.map_or(Script::Unknown, |text| Script::Plain(Arc::new(text)))
         };
-        tokio::task::spawn_blocking(decode).await.ok()
+        let script = tokio::task::spawn_blocking(decode).await.ok()?;
+        self.sources.decoded.insert(content, script.clone());
+        Some(script)
     }
 
     async fn map_file(
