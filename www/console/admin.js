@@ -212,6 +212,8 @@ const SENTENCES = {
   "webhook-set": "The webhook of the project {subject} of {player} was set",
   "webhook-removed": "The webhook of the project {subject} of {player} was removed",
   "webhook-turned-off": "The webhook of the project {subject} of {player} was turned off",
+  "error-decided": "Somebody decided about an error of the project {subject} of {player}",
+  "errors-deleted": "Errors of the project {subject} of {player} were deleted",
   "preview-deployed": "A preview of the project {subject} of {player} was deployed",
   "preview-removed": "A preview of the project {subject} of {player} was removed",
   "invitation-created": "Somebody was invited to the project {subject} of {player}",

@@ -97,7 +97,7 @@ export const errorGroups = (desk) => {
     const query = wanted();
     query.set("limit", String(PAGE));
     if (here) query.set("before", here);
-    const { groups, before } = await desk.session.ask(
+    const { groups, before, others } = await desk.session.ask(
       `/api/projects/${desk.slug}/error-groups?${query}`,
     );
     if (mine !== turn) return;
@@ -109,6 +109,10 @@ export const errorGroups = (desk) => {
     quiet.textContent = isAsked ? "No error is like this." : (quiet.dataset.empty ?? "");
     newer.hidden = !behind.length;
     older.hidden = !before;
+    const rest = byId("groups-others");
+    rest.hidden = !others;
+    const belong = count(others, "error belongs", "errors belong");
+    rest.textContent = `${belong} to causes that are not kept: there were too many.`;
     all.hidden = !groups.length || desk.project.role === "viewer";
   };
 

@@ -33,6 +33,7 @@ use crate::auth::AuthState;
 use crate::games::GamesState;
 use crate::logs::streams::LogStreams;
 use crate::platform::Platform;
+use crate::projects::ProjectsState;
 
 /// Returns the endpoints for frontend logs, with their descriptions.
 pub fn routes<S>() -> OpenApiRouter<S>
@@ -60,6 +61,8 @@ pub struct LogsState {
     pub platform: Arc<Platform>,
     /// The games, whose files errors refer to.
     pub games: Arc<GamesState>,
+    /// The projects, whose people decide about errors.
+    pub projects: Arc<ProjectsState>,
     /// The senders and readers of logs.
     pub auth: Arc<AuthState>,
     /// The rate limits on received records.

@@ -1,6 +1,6 @@
-//! Rate limits on changes of a project's settings, and on roll-backs. Each change is an event that
-//! is kept permanently, and every node reads the settings again. These limits never prevent taking
-//! a game down.
+//! Rate limits on changes of a project's settings, on roll-backs, and on decisions about errors. Each
+//! change is an event that is kept permanently, and every node reads the settings again; decisions are
+//! events that are kept for a while. These limits never prevent taking a game down.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -21,12 +21,20 @@ const ROLLBACKS: Rate = Rate::new(120, Period::Hour, 120);
 /// Changes of the settings of all projects by one account.
 const OF_ACCOUNT: Rate = Rate::new(600, Period::Hour, 600);
 
+/// Decisions about the errors of one project by one of its people. They are counted separately: who
+/// goes through a long list must still be able to change settings.
+const DECISIONS_OF_PROJECT: Rate = OF_PROJECT;
+/// Decisions about the errors of all projects by one account.
+const DECISIONS_OF_ACCOUNT: Rate = OF_ACCOUNT;
+
 /// The limits.
 #[derive(Debug)]
 pub struct SettingsLimits {
     of_project: SharedLimiter<String>,
     of_account: SharedLimiter<Uuid>,
     rollbacks: SharedLimiter<String>,
+    decisions_of_project: SharedLimiter<String>,
+    decisions_of_account: SharedLimiter<Uuid>,
 }
 
 impl SettingsLimits {
@@ -37,6 +45,12 @@ impl SettingsLimits {
             of_project: shared.limiter("settings-of-project", &OF_PROJECT, clock),
             of_account: shared.limiter("settings", &OF_ACCOUNT, clock),
             rollbacks: shared.limiter("rollbacks", &ROLLBACKS, clock),
+            decisions_of_project: shared.limiter(
+                "error-decisions-of-project",
+                &DECISIONS_OF_PROJECT,
+                clock,
+            ),
+            decisions_of_account: shared.limiter("error-decisions", &DECISIONS_OF_ACCOUNT, clock),
         }
     }
 
@@ -73,11 +87,33 @@ impl SettingsLimits {
         })
     }
 
+    /// Counts a decision about errors of this project by this account.
+    ///
+    /// # Errors
+    /// `too-many-requests`, with the time to wait.
+    pub async fn count_decision(&self, slug: &str, account: Uuid) -> Result<(), ApiError> {
+        let refused = |of_what: &str, most: u32, wait: Duration| {
+            let what = format!("You decided {most} times about errors of {of_what}");
+            let advice = "; all errors that a search finds can be deleted at once";
+            refused(&what, advice, wait)
+        };
+        self.decisions_of_project
+            .count(&format!("{slug} {account}"))
+            .await
+            .map_err(|wait| refused("this project", DECISIONS_OF_PROJECT.burst.get(), wait))?;
+        self.decisions_of_account
+            .count(&account)
+            .await
+            .map_err(|wait| refused("your projects", DECISIONS_OF_ACCOUNT.burst.get(), wait))
+    }
+
     /// Removes projects and accounts that have been quiet for long enough.
     pub fn sweep(&self) {
         self.of_project.sweep();
         self.of_account.sweep();
         self.rollbacks.sweep();
+        self.decisions_of_project.sweep();
+        self.decisions_of_account.sweep();
     }
 }
 

@@ -60,4 +60,22 @@ impl ProjectsState {
         }
         Ok(())
     }
+
+    /// Counts a decision about errors of the project by its people, like [`Self::count_setting`].
+    ///
+    /// # Errors
+    /// `too-many-requests`.
+    pub async fn count_decision(
+        &self,
+        caller: &ApiCaller,
+        project: &Project,
+        access: Access,
+    ) -> Result<(), ApiError> {
+        if access != Access::Admin {
+            self.settings_limits
+                .count_decision(&project.slug, caller.player)
+                .await?;
+        }
+        Ok(())
+    }
 }

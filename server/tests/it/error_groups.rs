@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use platform_protocol::log::LogLevel;
 use platform_protocol::names::Environment;
+use platform_server::domain::audit::{AuditKind, AuditQuery};
 use platform_server::domain::counting::HOUR;
 use platform_server::domain::error_group::{
     ErrorGroupId, ErrorGroupQuery, ErrorState, GroupedErrors, Occurrence, Occurrences, Sample,
@@ -380,6 +381,9 @@ async fn a_page_of_a_full_list_is_there_within_20_ms() {
         after = errors.upto;
         assert!(store.add_to_error_groups(errors).await.unwrap());
     }
+    // The last of 1,000 groups took the place of the first one, which no player met.
+    let listed: Value = game.owner.get(&format!("{GROUPS}?limit=1")).await.json();
+    assert_eq!(listed["others"], 1);
     let mut best = Duration::MAX;
     for _ in 0..5 {
         let mut times = Vec::new();
@@ -403,4 +407,189 @@ async fn a_page_of_a_full_list_is_there_within_20_ms() {
     }
     // Other programs may be busy: the best of five rounds counts, and of that the slowest page.
     assert!(best < Duration::from_millis(20), "{best:?}");
+}
+
+/// What the audit log has of this kind, newest first.
+async fn details(app: &TestApp, kind: AuditKind) -> Vec<String> {
+    let query = AuditQuery {
+        kind: Some(kind),
+        ..AuditQuery::newest(500)
+    };
+    let events = app.events(query).await.into_iter();
+    events.map(|event| event.detail.unwrap()).collect()
+}
+
+#[tokio::test]
+async fn what_is_decided_about_errors_is_in_the_audit_log_once() {
+    let app = TestApp::start().await;
+    let game = Game::new(&app).await;
+    game.log(vec![
+        json!({ "message": "No coins left", "source": "report" }),
+        json!({ "message": "No lives left", "source": "report" }),
+    ])
+    .await;
+    game.group().await;
+    let id = game.groups("?search=coins").await[0]["id"].clone();
+    let id = id.as_str().unwrap();
+    for _ in 0..2 {
+        game.decide(id, "ignored").await;
+    }
+    game.decide(id, "open").await;
+    let decided = details(&app, AuditKind::ErrorDecided).await;
+    assert_eq!(
+        decided,
+        [format!("prod {id}: open"), format!("prod {id}: ignored")]
+    );
+    for path in [
+        format!("{GROUPS}/{id}"),
+        format!("{GROUPS}/{id}"),
+        format!("{GROUPS}?state=open&search=%22none%22"),
+        format!("{GROUPS}?state=open&search=lives"),
+        format!("{GROUPS}?state=open&search=lives"),
+    ] {
+        send(game.owner.ask(Method::DELETE, &path)).await;
+    }
+    let deleted = details(&app, AuditKind::ErrorsDeleted).await;
+    assert_eq!(
+        deleted,
+        [
+            "prod: open, found by a text".to_owned(),
+            format!("prod {id}")
+        ]
+    );
+}
+
+#[tokio::test]
+async fn errors_are_decided_about_so_often_an_hour_and_settings_can_be_changed_all_the_same() {
+    let app = TestApp::start().await;
+    let game = Game::new(&app).await;
+    game.log(vec![
+        json!({ "message": "No coins left", "source": "report" }),
+    ])
+    .await;
+    game.group().await;
+    let id = game.groups("").await[0]["id"].clone();
+    let path = format!("{GROUPS}/{}", id.as_str().unwrap());
+    // Requests that are refused anyway are not counted.
+    let wrong = game.owner.put(&path, json!({ "state": "gone" })).await;
+    assert_eq!(wrong.problem(), "invalid-request");
+    for count in 0..120 {
+        let state = if count % 2 == 0 { "ignored" } else { "open" };
+        game.decide(id.as_str().unwrap(), state).await;
+    }
+    let state = json!({ "state": "ignored" });
+    let refused = game.owner.put(&path, state).await;
+    assert_eq!(refused.problem(), "too-many-requests");
+    assert!(
+        refused.text().contains("You decided 120 times"),
+        "{}",
+        refused.text()
+    );
+    for path in [path.as_str(), GROUPS] {
+        let refused = send(game.owner.ask(Method::DELETE, path)).await;
+        assert_eq!(refused.problem(), "too-many-requests");
+    }
+    assert_eq!(details(&app, AuditKind::ErrorDecided).await.len(), 120);
+    assert_eq!(game.groups("").await.len(), 1, "nothing was deleted");
+    let isolated = json!({ "cross_origin_isolated": true });
+    let settings = "/api/projects/game/environments/prod/isolation";
+    assert_eq!(game.owner.put(settings, isolated).await.status, 200);
+    let admin = Caller::admin(&app).await;
+    let removed = send(admin.ask(Method::DELETE, &path)).await;
+    assert_eq!(removed.json::<Value>(), json!({ "removed": 1 }));
+}
+
+#[tokio::test]
+async fn scripts_of_many_deployments_with_one_content_are_decoded_once() {
+    let app = TestApp::start().await;
+    let game = Game::new(&app).await;
+    for _ in 0..3 {
+        game.deploy("index-Aa1Bb2Cc", 3).await;
+        let title = "TypeError: e is undefined";
+        game.log(vec![crash(&game.stack(title, "index-Aa1Bb2Cc", 5), title)])
+            .await;
+        assert_eq!(game.group().await, 1);
+    }
+    let groups = game.groups("").await;
+    assert_eq!(
+        (groups.len(), &groups[0]["count"], &groups[0]["place"]),
+        (1, &json!(3), &json!("src/game.ts:3:3"))
+    );
+    let id = groups[0]["id"].as_str().unwrap();
+    let group: Value = game.owner.get(&format!("{GROUPS}/{id}")).await.json();
+    assert_eq!(group["deployments"].as_array().unwrap().len(), 3);
+    let kept = app.running.state.logs.sources.kept();
+    assert_eq!(kept, 2, "the script, and the page that calls it");
+}
+
+const E_IS_UNDEFINED: &str = "TypeError: e is undefined";
+
+/// Deploys twenty scripts, and logs `each` errors of each of them, which have one cause.
+async fn crashes_in_twenty_scripts(game: &Game<'_>, each: usize) {
+    let names: Vec<String> = (10..30)
+        .map(|number| format!("part-Aa1Bb2{number}"))
+        .collect();
+    let mut files: Vec<_> = names.iter().flat_map(|name| build(name, 3)).collect();
+    files.sort();
+    files.dedup();
+    let files: Vec<(&str, &[u8])> = files
+        .iter()
+        .map(|(path, content)| (path.as_str(), content.as_slice()))
+        .collect();
+    let deployed = game.owner.deploy("prod", archive(&files)).await;
+    assert_eq!(deployed.status, 201, "{}", deployed.text());
+    for name in names {
+        let record = crash(&game.stack(E_IS_UNDEFINED, &name, 5), E_IS_UNDEFINED);
+        game.log(vec![record; each]).await;
+    }
+}
+
+#[tokio::test]
+async fn many_scripts_of_one_game_hold_up_no_other_and_are_mapped_all_the_same() {
+    let app = TestApp::start().await;
+    let game = Game::new(&app).await;
+    crashes_in_twenty_scripts(&game, 8).await;
+    // Its records are newer, so they come last.
+    game.owner.create("other-game").await;
+    let record = json!({ "time": NOW, "level": "error", "source": "report", "message": "lost" });
+    let body = json!({ "page": PAGE, "records": [record] });
+    let request = app
+        .request(Method::POST, "other-game", "/__platform/logs")
+        .header("content-type", "application/json")
+        .body(body.to_string());
+    assert_eq!(send(request).await.status, 204);
+
+    // A run reads 16 scripts, of which one is the page that all of them name, in whatever batches.
+    assert_eq!(game.group().await, 15 * 8 + 1);
+    assert_eq!(game.groups("").await[0]["count"], 15 * 8);
+    let others = game
+        .owner
+        .get("/api/projects/other-game/error-groups")
+        .await;
+    let others: Value = others.json();
+    assert_eq!(others["groups"][0]["count"], 1);
+    assert_eq!(game.group().await, 5 * 8);
+    let groups = game.groups("").await;
+    assert_eq!(
+        (groups.len(), &groups[0]["count"], &groups[0]["place"]),
+        (1, &json!(20 * 8), &json!("src/game.ts:3:3"))
+    );
+}
+
+#[tokio::test]
+async fn errors_do_not_wait_for_their_scripts_for_ever() {
+    let app = TestApp::start().await;
+    let mut game = Game::new(&app).await;
+    crashes_in_twenty_scripts(&game, 1).await;
+    app.clock.advance(10 * 60 * 1_000);
+    assert_eq!(game.group().await, 20);
+    // Her token has ended.
+    game.owner = game.owner.sign_in_again().await;
+    let groups = game.groups("").await;
+    let mapped = groups
+        .iter()
+        .find(|group| group["place"] == "src/game.ts:3:3");
+    assert_eq!(mapped.unwrap()["count"], 15, "{groups:#?}");
+    let counts = groups.iter().map(|group| group["count"].as_u64().unwrap());
+    assert_eq!(counts.sum::<u64>(), 20, "{groups:#?}");
 }

@@ -175,6 +175,12 @@ pub enum AuditKind {
     /// The owner (`player`) of a project (`subject`) handed it on to another player (`other`), and
     /// is one of its developers now.
     ProjectHandedOn,
+    /// Somebody resolved, ignored or reopened a group of errors of a project (`subject`); `detail` is
+    /// the environment, the group and the new state.
+    ErrorDecided,
+    /// Groups of errors of a project (`subject`) were deleted; `detail` is the environment, and the
+    /// group, or the state of those that were deleted.
+    ErrorsDeleted,
     /// A preview of a project (`subject`) was deployed; `detail` is its name and the deployment.
     PreviewDeployed,
     /// A preview of a project (`subject`) was removed, or has ended; `detail` is its name.
@@ -193,7 +199,7 @@ pub enum AuditKind {
 
 impl AuditKind {
     /// Every kind.
-    pub const ALL: [Self; 47] = [
+    pub const ALL: [Self; 49] = [
         Self::Linked,
         Self::Merged,
         Self::SignedIn,
@@ -234,6 +240,8 @@ impl AuditKind {
         Self::MemberRoleChanged,
         Self::MemberRemoved,
         Self::ProjectHandedOn,
+        Self::ErrorDecided,
+        Self::ErrorsDeleted,
         Self::PreviewDeployed,
         Self::PreviewRemoved,
         Self::ProjectDisabled,
@@ -244,13 +252,15 @@ impl AuditKind {
     ];
 
     /// The kinds that are kept for [`ROUTINE_MILLIS`] only.
-    pub const ROUTINE: [Self; 6] = [
+    pub const ROUTINE: [Self; 8] = [
         Self::SignInFailed,
         Self::SignedOut,
         Self::GuestRestored,
         Self::AdministrationRefused,
         Self::EventsLeftOut,
         Self::TestTokenGiven,
+        Self::ErrorDecided,
+        Self::ErrorsDeleted,
     ];
 
     /// The name in the store and in the API.
@@ -297,6 +307,8 @@ impl AuditKind {
             Self::MemberRoleChanged => "member-role-changed",
             Self::MemberRemoved => "member-removed",
             Self::ProjectHandedOn => "project-handed-on",
+            Self::ErrorDecided => "error-decided",
+            Self::ErrorsDeleted => "errors-deleted",
             Self::PreviewDeployed => "preview-deployed",
             Self::PreviewRemoved => "preview-removed",
             Self::ProjectDisabled => "project-disabled",
@@ -355,7 +367,8 @@ pub struct Refused {
     pub detail: String,
 }
 
-/// How long routine events are kept: the most frequent ones, which anybody can cause.
+/// How long routine events are kept: the most frequent ones, which anybody can cause, and those
+/// about errors, which are not kept for longer themselves.
 pub const ROUTINE_MILLIS: Millis = 90 * 24 * 60 * 60 * 1_000;
 /// How long the same test token is not recorded again.
 pub const GIVEN_MILLIS: Millis = 60 * 60 * 1_000;

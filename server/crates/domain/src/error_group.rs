@@ -203,6 +203,14 @@ impl ErrorGroup {
         format!("{kind}: {message} {place}").to_lowercase()
     }
 
+    /// Whether a decision would change more than its time.
+    #[must_use]
+    pub fn would_change(&self, state: ErrorState, deployed_at: Option<Millis>) -> bool {
+        self.state != state
+            || self.detail.regressed_at.is_some()
+            || (state == ErrorState::Resolved && self.detail.resolved_upto != deployed_at)
+    }
+
     /// Takes a developer's decision. `deployed_at` is when the environment's current deployment was
     /// made.
     pub fn decide(&mut self, state: ErrorState, deployed_at: Option<Millis>, now: Millis) {

@@ -81,6 +81,8 @@ impl Topic {
             | AuditKind::MemberJoined
             | AuditKind::MemberRoleChanged
             | AuditKind::MemberRemoved
+            | AuditKind::ErrorDecided
+            | AuditKind::ErrorsDeleted
             | AuditKind::ProjectAdministered => None,
         }
     }

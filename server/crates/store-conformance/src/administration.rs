@@ -278,6 +278,43 @@ pub async fn events_say_where_they_came_from(place: &dyn Place) {
     seen(AuditKind::TestTokenGiven, Some("test-guest-3")).await;
 }
 
+pub async fn an_act_on_what_lies_elsewhere_is_recorded_for_the_owner(place: &dyn Place) {
+    let store = place.open().await;
+    let owner = account(&*store, "otter").await;
+    let added = store.add_project(project("game", Some(owner)));
+    added.await.unwrap();
+    let member = Uuid::from_u128(7);
+    let by = By::from(Actor::Member(member));
+    for (kind, slug) in [
+        (AuditKind::ErrorDecided, "game"),
+        (AuditKind::ErrorsDeleted, "game"),
+        (AuditKind::ErrorsDeleted, "none"),
+    ] {
+        let noted = store.note_project_act(kind, (slug, "prod: all"), by.clone(), NOW);
+        noted.await.unwrap();
+    }
+    let mut events = store
+        .list_audit_events(AuditQuery::newest(3))
+        .await
+        .unwrap();
+    assert_eq!(
+        (events[0].player, &events[0].kind),
+        (None, &AuditKind::ErrorsDeleted)
+    );
+    for (event, kind) in events
+        .drain(1..)
+        .zip([AuditKind::ErrorsDeleted, AuditKind::ErrorDecided])
+    {
+        assert_eq!((event.kind, event.player), (kind, Some(owner)));
+        assert_eq!(event.subject.as_deref(), Some("game"));
+        assert_eq!(event.detail.as_deref(), Some("prod: all"));
+        assert_eq!((event.actor, event.at), (Actor::Member(member), NOW));
+    }
+    // Groups are not kept for longer themselves.
+    let swept = store.sweep_audit_events(NOW + ROUTINE_MILLIS, 10).await;
+    assert_eq!(swept.unwrap(), 3);
+}
+
 pub async fn events_are_gone_on_with_and_routine_ones_are_swept(place: &dyn Place) {
     let store = place.open().await;
     let player = account(&*store, "otter").await;

@@ -70,6 +70,7 @@ macro_rules! suite {
     ($place:expr) => {
         $crate::cases! { $place;
             administration {
+                an_act_on_what_lies_elsewhere_is_recorded_for_the_owner
                 an_account_becomes_an_administrator_and_a_guest_does_not
                 a_project_goes_to_an_account_alone
                 events_say_who_did_it

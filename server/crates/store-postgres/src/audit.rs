@@ -55,6 +55,16 @@ impl AuditStore for PostgresStore {
             .map(drop)
     }
 
+    async fn note_project_act(
+        &self,
+        kind: AuditKind,
+        act: (&str, &str),
+        by: By,
+        now: Millis,
+    ) -> Result<(), StoreError> {
+        transact!(self.main, transaction => add_of_project(&transaction, kind, act, &by, now))
+    }
+
     async fn sweep_audit_events(&self, now: Millis, limit: usize) -> Result<usize, StoreError> {
         let limit = count(limit);
         let mut swept = 0;

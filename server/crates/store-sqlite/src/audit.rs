@@ -30,6 +30,19 @@ impl AuditStore for SqliteStore {
             .await
     }
 
+    async fn note_project_act(
+        &self,
+        kind: AuditKind,
+        (slug, detail): (&str, &str),
+        by: By,
+        now: Millis,
+    ) -> Result<(), StoreError> {
+        let (slug, detail) = (slug.to_owned(), detail.to_owned());
+        self.main
+            .write(move |connection| add_of_project(connection, kind, (&slug, &detail), by, now))
+            .await
+    }
+
     async fn sweep_audit_events(&self, now: Millis, limit: usize) -> Result<usize, StoreError> {
         self.main
             .write(move |connection| sweep(connection, now, count(limit)))

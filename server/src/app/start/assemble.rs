@@ -54,12 +54,7 @@ pub(super) fn assemble(
         platform.nodes.hurry_by(hints);
     }
     let limits = SharedLimits::new(live.counter, platform.nodes.live());
-    let tokens = GameTokens::new(
-        Arc::clone(&keys),
-        Arc::clone(clock),
-        platform.auth_url.clone(),
-        config.verified_tokens,
-    );
+    let tokens = game_tokens(platform, &keys);
     let auth = Arc::new(AuthState {
         platform: Arc::clone(platform),
         games: Arc::clone(&games),
@@ -99,6 +94,7 @@ pub(super) fn assemble(
         platform: Arc::clone(platform),
         auth: Arc::clone(&auth),
         games: Arc::clone(&games),
+        projects: Arc::clone(&projects),
         limits: LogLimits::new(config, clock, &limits),
         streams,
         sources: Sources::default(),
@@ -122,4 +118,13 @@ pub(super) fn assemble(
         admin,
         console: Arc::new(console),
     })
+}
+
+fn game_tokens(platform: &Platform, keys: &Arc<KeyRing>) -> GameTokens {
+    GameTokens::new(
+        Arc::clone(keys),
+        Arc::clone(&platform.clock),
+        platform.auth_url.clone(),
+        platform.config.verified_tokens,
+    )
 }

@@ -72,6 +72,9 @@ pub struct GroupsView {
     /// The value of `before` for the next page; null on the last page.
     #[schema(required)]
     pub before: Option<String>,
+    /// The number of errors whose causes are not kept, because the environment has too many groups.
+    /// They are counted in one group, which has this number as well.
+    pub others: u64,
 }
 
 /// Errors with one cause.
@@ -138,7 +141,12 @@ pub async fn handle(
         limit: query.limit.map_or(GROUPS, Within::count),
         hours_from: first_hour(now, HOURS_LISTED),
     };
-    let page = state.platform.store.list_error_groups(query).await?;
+    let store = &state.platform.store;
+    let (slug, environment) = (query.slug.clone(), query.environment);
+    let page = store.list_error_groups(query).await?;
+    let others = store
+        .find_error_group(&slug, environment, ErrorGroupId::OTHERS, Millis::MAX)
+        .await?;
     Ok(ApiJson(GroupsView {
         groups: page
             .groups
@@ -146,6 +154,7 @@ pub async fn handle(
             .map(|group| GroupView::of(group, now))
             .collect(),
         before: page.next.map(|(at, id)| format!("{at}.{id}")),
+        others: others.map_or(0, |others| others.group.count),
     }))
 }
 

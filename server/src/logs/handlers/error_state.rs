@@ -8,9 +8,11 @@ use axum::extract::{Path, State};
 use serde::Deserialize;
 use utoipa::ToSchema;
 
+use super::error_act;
 use super::error_group::{GroupDetailView, GroupPath, GroupQuery, id_of, missing, view};
 use super::error_groups::StateName;
 use crate::auth::project_caller::{ProjectEditor, ProjectPath};
+use crate::domain::audit::AuditKind;
 use crate::domain::error_group::ErrorState;
 use crate::logs::LogsState;
 use crate::web::api::{ApiJson, ApiQuery};
@@ -29,7 +31,7 @@ pub struct Wanted {
 /// Sets the state of a group.
 ///
 /// # Errors
-/// `not-found`, `not-allowed`, `invalid-request`.
+/// `not-found`, `not-allowed`, `invalid-request`, `too-many-requests`.
 #[utoipa::path(
     put,
     path = "/api/projects/{slug}/error-groups/{group}",
@@ -47,16 +49,23 @@ pub async fn handle(
 ) -> Result<ApiJson<GroupDetailView>, ApiError> {
     let (slug, environment) = (&editor.project.slug, query.environment());
     let id = id_of(path)?;
-    let store = &state.platform.store;
+    let (store, now) = (&state.platform.store, state.platform.clock.now());
+    let found = store.find_error_group(slug, environment, id, now).await?;
+    let group = found.ok_or_else(missing)?.group;
+    error_act::count(&state, &editor).await?;
     let deployments = store.list_deployments(slug, environment).await?;
     let current = deployments.iter().find(|deployment| deployment.current);
     let deployed_at = current.map(|deployment| deployment.created_at);
-    let decision = (wanted.state, deployed_at, state.platform.clock.now());
-    let decided = store
-        .decide_error_group(slug, environment, id, decision)
-        .await?;
-    if !decided {
-        return Err(missing());
+    if group.would_change(wanted.state, deployed_at) {
+        let detail = format!("{} {id}: {}", environment.as_str(), wanted.state.as_str());
+        error_act::record(&state, &editor, AuditKind::ErrorDecided, &detail).await?;
+        let decision = (wanted.state, deployed_at, now);
+        let decided = store
+            .decide_error_group(slug, environment, id, decision)
+            .await?;
+        if !decided {
+            return Err(missing());
+        }
     }
     Ok(ApiJson(view(&state, slug, environment, id).await?))
 }

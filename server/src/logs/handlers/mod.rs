@@ -1,6 +1,7 @@
 //! Frontend logs: receiving, searching and following records, counting and grouping errors. One endpoint per
 //! file.
 
+mod error_act;
 pub mod error_group;
 pub mod error_groups;
 pub mod error_removal;
