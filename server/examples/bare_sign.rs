@@ -1,5 +1,6 @@
-//! A web server whose only handler signs one game token with p256: the maximum that this machine
-//! can do. `cargo xtask bench` compares `POST /token` with it.
+//! A web server whose only handler signs one game token with p256, or with `ring` if that is its
+//! argument: the maximum that this machine can do. `cargo xtask bench` compares `POST /token` with
+//! both.
 
 #![expect(
     clippy::print_stdout,
@@ -22,11 +23,52 @@ use platform_protocol::claims::{GameTokenClaims, PrincipalKind};
 use platform_protocol::limits::TOKEN_SECONDS;
 use platform_server::clock::{Clock, SystemClock};
 use platform_server::entropy::{Entropy, SystemEntropy};
+use ring::rand::SystemRandom;
+use ring::signature::{ECDSA_P256_SHA256_FIXED_SIGNING, EcdsaKeyPair};
 use tokio::net::TcpListener;
+
+/// A key of one of the two crates.
+enum Key {
+    P256(SigningKey),
+    Ring(EcdsaKeyPair, SystemRandom),
+}
+
+impl Key {
+    fn generate(with_ring: bool) -> Result<Self, Box<dyn Error>> {
+        let entropy: &dyn Entropy = &SystemEntropy;
+        let key = SigningKey::from_slice(&entropy.bytes::<32>())?;
+        if !with_ring {
+            return Ok(Self::P256(key));
+        }
+        let (public, random) = (key.verifying_key().to_sec1_point(false), SystemRandom::new());
+        let algorithm = &ECDSA_P256_SHA256_FIXED_SIGNING;
+        let pair = EcdsaKeyPair::from_private_key_and_public_key(
+            algorithm,
+            &key.to_bytes(),
+            public.as_bytes(),
+            &random,
+        );
+        Ok(Self::Ring(pair.map_err(|error| error.to_string())?, random))
+    }
+
+    fn sign(&self, message: &[u8]) -> Result<[u8; 64], StatusCode> {
+        match self {
+            Self::P256(key) => {
+                let signature: Signature = key.sign(message);
+                Ok(signature.to_bytes().into())
+            }
+            Self::Ring(key, random) => {
+                let signature = key.sign(random, message).ok();
+                let bytes = signature.and_then(|signature| signature.as_ref().try_into().ok());
+                bytes.ok_or(StatusCode::INTERNAL_SERVER_ERROR)
+            }
+        }
+    }
+}
 
 /// The parts that every request needs, created once.
 struct Bare {
-    key: SigningKey,
+    key: Key,
     header: String,
     clock: SystemClock,
     entropy: SystemEntropy,
@@ -50,9 +92,9 @@ async fn token(State(bare): State<Arc<Bare>>) -> Result<Json<serde_json::Value>,
     };
     let claims = serde_json::to_vec(&claims).map_err(|_| StatusCode::INTERNAL_SERVER_ERROR)?;
     let mut token = format!("{}.{}", bare.header, URL_SAFE_NO_PAD.encode(claims));
-    let signature: Signature = bare.key.sign(token.as_bytes());
+    let signature = bare.key.sign(token.as_bytes())?;
     token.push('.');
-    URL_SAFE_NO_PAD.encode_string(signature.to_bytes(), &mut token);
+    URL_SAFE_NO_PAD.encode_string(signature, &mut token);
     Ok(Json(serde_json::json!({
         "access_token": token, "token_type": "Bearer", "expires_in": TOKEN_SECONDS,
     })))
@@ -60,9 +102,9 @@ async fn token(State(bare): State<Arc<Bare>>) -> Result<Json<serde_json::Value>,
 
 #[tokio::main]
 async fn main() -> Result<(), Box<dyn Error>> {
-    let entropy: &dyn Entropy = &SystemEntropy;
+    let with_ring = std::env::args().nth(1).is_some_and(|engine| engine == "ring");
     let bare = Bare {
-        key: SigningKey::from_slice(&entropy.bytes::<32>())?,
+        key: Key::generate(with_ring)?,
         header: URL_SAFE_NO_PAD.encode(r#"{"alg":"ES256","typ":"JWT","kid":"bare"}"#),
         clock: SystemClock,
         entropy: SystemEntropy,

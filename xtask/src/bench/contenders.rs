@@ -30,20 +30,22 @@ pub(super) struct Settings {
 }
 
 /// The loads that take turns.
-pub(super) const CONTENDERS: usize = 5;
+pub(super) const CONTENDERS: usize = 6;
 
 /// The running servers and the load for each.
 pub(super) struct Contenders {
-    /// In the order of the figures: bare, returning, new guest, oidc-provider, and bare again.
+    /// In the order of the figures: bare with p256, bare with ring, returning, new guest,
+    /// oidc-provider, and bare with p256 again.
     pub(super) loads: [Load; CONTENDERS],
-    _processes: [Process; 4],
+    _processes: [Process; 5],
 }
 
 impl Contenders {
     /// Starts all of them. Only the one under load has work to do.
     pub(super) fn start(workspace: &Workspace, folder: &Path) -> Result<Self> {
         let example = workspace.binary(true, "examples/bare_sign");
-        let bare = Process::start(&mut Command::new(example))?;
+        let bare = Process::start(&mut Command::new(&example))?;
+        let bare_ring = Process::start(Command::new(&example).arg("ring"))?;
         let returning = server(workspace, &folder.join("returning"), Settings::default())?;
         let settings = Settings { unlimited: true };
         let new_guest = server(workspace, &folder.join("new-guest"), settings)?;
@@ -57,9 +59,10 @@ impl Contenders {
 
         let cookie = visit(&returning)?;
         let name = "bare signing handler";
-        let of_bare = || load(folder, name, &bare, "bare", "/token", &script(&[], None));
+        let of_bare = |bare| load(folder, name, bare, "bare", "/token", &script(&[], None));
         let loads = [
-            of_bare()?,
+            of_bare(&bare)?,
+            of_bare(&bare_ring)?,
             load(
                 folder,
                 "returning guest",
@@ -84,11 +87,11 @@ impl Contenders {
                 "/token",
                 &client_credentials(),
             )?,
-            of_bare()?,
+            of_bare(&bare)?,
         ];
         Ok(Self {
             loads,
-            _processes: [bare, returning, new_guest, oidc_provider],
+            _processes: [bare, bare_ring, returning, new_guest, oidc_provider],
         })
     }
 }

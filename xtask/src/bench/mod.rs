@@ -140,13 +140,21 @@ fn measure(
     let followers = followers::measure(workspace)?;
     let hosting = hosting::measure(workspace, folder)?;
     let proxy = proxy::measure(workspace, folder)?;
-    let [bare, returning, new_guest, oidc_provider, bare_again] = rates(workspace, folder)?;
+    let [
+        bare,
+        bare_ring,
+        returning,
+        new_guest,
+        oidc_provider,
+        bare_again,
+    ] = rates(workspace, folder)?;
     let nodes = nodes::measure(workspace, folder)?;
     // The longest comes last, so that a fault in the others shows earlier.
     let large = large::measure(workspace, folder, share)?;
     Ok(Figures {
         machine,
         bare,
+        bare_ring,
         bare_again,
         returning,
         new_guest,
