@@ -40,7 +40,10 @@ impl Key {
         if !with_ring {
             return Ok(Self::P256(key));
         }
-        let (public, random) = (key.verifying_key().to_sec1_point(false), SystemRandom::new());
+        let (public, random) = (
+            key.verifying_key().to_sec1_point(false),
+            SystemRandom::new(),
+        );
         let algorithm = &ECDSA_P256_SHA256_FIXED_SIGNING;
         let pair = EcdsaKeyPair::from_private_key_and_public_key(
             algorithm,
@@ -102,7 +105,9 @@ async fn token(State(bare): State<Arc<Bare>>) -> Result<Json<serde_json::Value>,
 
 #[tokio::main]
 async fn main() -> Result<(), Box<dyn Error>> {
-    let with_ring = std::env::args().nth(1).is_some_and(|engine| engine == "ring");
+    let with_ring = std::env::args()
+        .nth(1)
+        .is_some_and(|engine| engine == "ring");
     let bare = Bare {
         key: Key::generate(with_ring)?,
         header: URL_SAFE_NO_PAD.encode(r#"{"alg":"ES256","typ":"JWT","kid":"bare"}"#),

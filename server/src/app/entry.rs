@@ -171,7 +171,7 @@ impl App {
                 &platform.origin,
                 parts.uri.path(),
                 &platform.config.keep_cookies,
-                || u16::from_be_bytes(platform.entropy.bytes()),
+                || u16::from_be_bytes(platform.entropy.id_bytes()),
             ),
             Some(Site::Game(_) | Site::Pane(_)) | None => Vec::new(),
         }

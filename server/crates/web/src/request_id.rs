@@ -23,7 +23,7 @@ impl RequestId {
     pub fn generate(entropy: &dyn Entropy) -> Self {
         let mut text = [0; OWN_CHARS];
         let written = URL_SAFE_NO_PAD
-            .encode_slice(entropy.bytes::<16>(), &mut text)
+            .encode_slice(entropy.id_bytes::<16>(), &mut text)
             .unwrap_or(0);
         let text = text.get(..written).unwrap_or_default();
         HeaderValue::from_bytes(text).map_or(Self::unknown(), Self)
