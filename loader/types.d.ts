@@ -15,6 +15,7 @@ declare global {
 
   // The glue. `wasm` has the exports of runtime-wasm/src/exports.rs.
   function __wbg_set_wasm(exports: WebAssembly.Exports): void;
+  // It is undefined until the module has started, for all that can run before.
   const wasm: {
     __wbindgen_start(): void;
     settle(task: number, isFulfilled: boolean, value: unknown): void;
@@ -27,7 +28,7 @@ declare global {
     takeLeftOut(): number;
     endBatch(size: number, records: number, pause: number): boolean;
     getAccessToken(isForced: boolean): Promise<string>;
-    call(input: string | URL | Request, init?: RequestInit | null): Promise<Response>;
+    call(request: Request): Promise<Response>;
     signOut(redirect?: string | URL | null): Promise<void>;
   };
 
@@ -36,15 +37,18 @@ declare global {
   const claims: typeof Page.claims;
   const connect: typeof Page.connect;
   const follow: typeof Page.follow;
+  const hasMinted: typeof Page.hasMinted;
   const isLocal: typeof Page.isLocal;
   const isOwn: typeof Page.isOwn;
   const known: typeof Page.known;
   const listen: typeof Page.listen;
   const PlatformError: typeof Page.PlatformError;
+  const mintEarly: typeof Page.mintEarly;
   const platformUrl: typeof Page.platformUrl;
   const play: typeof Page.play;
   const player: typeof Page.player;
   const report: typeof Page.report;
+  const request: typeof Page.request;
   const resolve: typeof Page.resolve;
   const stopListening: typeof Page.stopListening;
 

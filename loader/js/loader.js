@@ -5,20 +5,46 @@
 
 /** @type {any} The class of another runtime.js, on which it stores whether it has warned. */
 const before = globalThis.platform?.PlatformError;
-/** @type {Promise<void> | undefined} */
-let starting;
 const isFramed = parent !== window;
 const isPreview = isFramed && /\bdev-/.test(location.hostname);
+
+/** How many calls wait for the module at most. */
+const WAITING = 100;
 /**
- * Calls when the module has started.
+ * What waits for the module, in order; undefined once the module has started or failed.
+ *
+ * @type {(() => void)[] | undefined}
+ */
+let waiting = [];
+/**
+ * Why the module cannot start.
+ *
+ * @type {InstanceType<typeof PlatformError> | undefined}
+ */
+let failure;
+
+/**
+ * Calls when the module has started or failed. A game that logs much before that gets the module at
+ * once, so that not much is kept.
+ *
+ * @param {() => void} call
+ */
+const started = (call) => {
+  if (!waiting) call();
+  else if (waiting.push(call) === WAITING) startNow();
+};
+
+/**
+ * Calls the module, once it has started.
  *
  * @template T
- * @param {() => T} call
- * @param {() => void} [otherwise]
- * @returns {T}
+ * @param {() => Promise<T>} call
+ * @returns {Promise<T>}
  */
-const started = (call, otherwise) =>
-  starting ? /** @type {any} */ (starting.then(call, otherwise)) : call();
+const ask = (call) =>
+  new Promise((fulfil, reject) => {
+    started(() => (failure ? reject(failure) : fulfil(call())));
+  });
 
 const [authUrl, platformOrigin, heartbeatSeconds] = SETTINGS;
 /** @type {(path: string) => (redirect?: string | URL | null) => string} */
@@ -28,38 +54,94 @@ const way = (path) => (redirect) =>
   encodeURIComponent(/** @type {any} */ (resolve(redirect)));
 const loginUrl = way("/login");
 
+// The game may replace these before they are needed.
+const { Module, Instance, compile } = globalThis.WebAssembly ?? {};
+
+/**
+ * Undoes the masking and the escaping of the module, in place.
+ *
+ * @param {Uint8Array<ArrayBuffer>} bytes
+ */
+const unmask = (bytes) => {
+  let length = 0;
+  for (let at = 0; at < bytes.length; at++) {
+    let code = bytes[at];
+    if (code > 125) code = (code - 126) * 65 + bytes[++at] + 91;
+    bytes[length++] = code ^ MASK;
+  }
+  return bytes.subarray(0, length);
+};
+
+/** Calls everything that waits, in order. */
+const release = () => {
+  const calls = /** @type {(() => void)[]} */ (waiting);
+  waiting = undefined;
+  for (const call of calls) call();
+};
+
 /** @param {WebAssembly.Module} module */
 const start = (module) => {
-  __wbg_set_wasm(new WebAssembly.Instance(module, IMPORTS).exports);
+  __wbg_set_wasm(new Instance(module, IMPORTS).exports);
   wasm.__wbindgen_start();
-  turn();
-  watchPage();
-  if (!isLocal()) watchPlayer(heartbeatSeconds * 1000);
+  release();
+  if (!isLocal()) observe(true);
 };
 
 /**
- * Compiles the module asynchronously: either the engine compiles only small modules synchronously,
- * or the page forbids WebAssembly.
+ * Starts the module synchronously, if it has not started: the page goes away, or logs much. Old
+ * engines refuse that.
+ */
+const startNow = () => {
+  try {
+    if (waiting) start(new Module(unmask(encoder.encode(PAYLOAD))));
+  } catch {
+    // It starts in the background, or the page forbids it, which is said there.
+  }
+};
+
+/**
+ * Starts the module in the background: the game's first lines run meanwhile. Reading the text
+ * as a response takes it out of the script's own task, without a timer, which hidden pages delay.
  *
- * @param {Uint8Array<ArrayBuffer>} bytes
  * @param {typeof console.error} nativeError
  */
-const startLater = async (bytes, nativeError) => {
+const startLater = async (nativeError) => {
   try {
-    start(await WebAssembly.compile(bytes));
-    starting = undefined;
+    const bytes = await new Response(PAYLOAD).arrayBuffer();
+    const module = waiting && (await compile(unmask(new Uint8Array(bytes))));
+    if (waiting) start(/** @type {WebAssembly.Module} */ (module));
   } catch (error) {
     nativeError(
       "platform cannot start: the page's Content-Security-Policy must allow 'wasm-unsafe-eval' in script-src",
       error,
     );
-    throw new PlatformError(
+    failure = new PlatformError(
       0,
       "The game cannot connect to its platform in this browser.",
       "runtime-unavailable",
       "",
     );
+    release();
   }
+};
+
+/**
+ * Returns the player's token. The page's first request for one does not wait for the module, which
+ * takes its response.
+ *
+ * @param {boolean} isForced
+ * @returns {Promise<string>}
+ */
+const getToken = (isForced) => {
+  if (waiting) {
+    // As in the module: a forced caller gets no token that was requested before.
+    if (isForced && hasMinted) {
+      const again = () => ask(() => wasm.getAccessToken(true));
+      return ask(() => wasm.getAccessToken(false)).then(again, again);
+    }
+    mintEarly();
+  }
+  return ask(() => wasm.getAccessToken(isForced));
 };
 
 if (before) {
@@ -82,35 +164,29 @@ if (before) {
   }
   if (isFramed) watchFocus();
 
-  let bytes = new Uint8Array(PAYLOAD.length);
-  let length = 0;
-  for (let at = 0; at < PAYLOAD.length; at++) {
-    let code = PAYLOAD.charCodeAt(at);
-    if (code > 125) code = (code - 126) * 65 + PAYLOAD.charCodeAt(++at) + 91;
-    bytes[length++] = code ^ MASK;
-  }
-  bytes = bytes.subarray(0, length);
-  try {
-    start(new WebAssembly.Module(bytes));
-  } catch {
-    starting = startLater(bytes, nativeError);
-    // The caller of a function gets the error. Others need not handle it.
-    starting.catch(() => {});
-  }
+  turn();
+  watchPage();
+  if (!isLocal()) watchPlayer(heartbeatSeconds * 1000);
+  startLater(nativeError);
 
   if (!isLocal()) lookBack();
 
   globalThis.platform = Object.freeze(
     /** @satisfies {Platform} */ ({
-      fetch: (input, init) => started(() => wasm.call(input, init)),
-      getAccessToken: (options) => started(() => wasm.getAccessToken(!!options?.forceRefresh)),
+      fetch: async (input, init) => {
+        // Read at once, as by the browser's own: the game may change the arguments afterwards.
+        const made = request(input, init);
+        if (waiting && !made.signal.aborted) mintEarly();
+        return ask(() => wasm.call(made));
+      },
+      getAccessToken: (options) => getToken(!!options?.forceRefresh),
       player: async () => {
         const { sub: id, username, is_anon: isGuest } = claims(await platform.getAccessToken());
         return Object.freeze({ id, username, isGuest });
       },
       loginUrl,
       profileUrl: way("/profile"),
-      signOut: (redirect) => started(() => wasm.signOut(redirect)),
+      signOut: (redirect) => ask(() => wasm.signOut(redirect)),
       reportError: logError,
       PlatformError,
       version: VERSION,

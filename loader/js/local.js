@@ -8,7 +8,7 @@ const nameOf = (player) => "test-" + player.replace("/", "-");
 const drawBadge = () => {
   const host = document.createElement("platform-dev");
   const badge = host.attachShadow({ mode: "open" });
-  badge.innerHTML = `<style>a{position:fixed;right:8px;bottom:8px;z-index:2147483647;max-width:70vw;padding:4px 8px;border-radius:6px;background:#222d;color:#fff;font:12px/1.4 system-ui;text-decoration:none}a:focus-visible{outline:2px solid #4af}b{color:#fd4}</style><a title="Play as another test player"><b>DEV</b> <span></span></a>`;
+  badge.innerHTML = `<style>a{position:fixed;right:8px;bottom:8px;z-index:2147483647;max-width:70vw;padding:4px 8px;border-radius:6px;background:#222d;color:#fff;font:12px/1.4 system-ui;text-decoration:none}b{color:#fd4}</style><a title="Play as another test player"><b>DEV</b> <span></span></a>`;
   const link = /** @type {HTMLAnchorElement} */ (badge.querySelector("a"));
   /**
    * Reuses the same link element, because it may have the keyboard focus.
@@ -27,12 +27,11 @@ const drawBadge = () => {
 
 const PICKER = `<meta name=viewport content="width=device-width"><style>
 :root{color-scheme:light dark;font:16px/1.5 system-ui}
-body{max-width:40rem;margin:0 auto;padding:2rem 1rem;background:light-dark(#fff,#15171c);color:light-dark(#1b1d22,#eceef2)}
-h1{font-size:1.5rem;margin:0}p{margin:.25rem 0 1.5rem;color:light-dark(#555b66,#a4abb8)}
-input,button{font:inherit;color:inherit;border:1px solid light-dark(#ccd1da,#3a3f4b);border-radius:8px;background:light-dark(#f6f7f9,#20232b);padding:.6rem .8rem;width:100%;box-sizing:border-box}
+body{max-width:40rem;margin:0 auto;padding:2rem 1rem}
+h1{font-size:1.5rem;margin:0}p{margin:.25rem 0 1.5rem;opacity:.75}
+input,button{font:inherit;color:inherit;border:1px solid light-dark(#ccc,#444);border-radius:8px;background:light-dark(#f6f6f6,#222);padding:.6rem .8rem;width:100%;box-sizing:border-box}
 section{display:grid;grid-template-columns:1fr 1fr;gap:.5rem;margin-top:1rem}
 button{text-align:left;cursor:pointer}button:hover{border-color:#4a8cff}
-:focus-visible{outline:2px solid #4a8cff;outline-offset:1px}
 [data-enter]::after{content:" ↵"}
 [aria-current]{background:#2563eb;border-color:#2563eb;color:#fff}
 [role=alert]{color:light-dark(#b42318,#ff8f85);min-height:1.5em}

@@ -140,7 +140,7 @@ const records = [];
  * @param {boolean} [atOnce]
  */
 const sendLog = async (atOnce) => {
-  const size = wasm.takeBatch(!!atOnce);
+  const size = wasm?.takeBatch(!!atOnce);
   if (!size) return;
   const batch = records.splice(0);
   const leftOut = wasm.takeLeftOut();
@@ -197,6 +197,7 @@ const note = (level, source, makeRecord) => {
       made = { level, source, message: made.message.slice(0, 1000) };
       text = JSON.stringify(made);
     }
+    const time = Date.now();
     let same = 0;
     let bytes = text.length;
     for (let at = text.length; at--; ) {
@@ -205,17 +206,15 @@ const note = (level, source, makeRecord) => {
       if (code > 127) bytes += code > 2047 ? 2 : 1;
     }
     // If the module never starts, nothing is recorded, without an error.
-    started(
-      () => {
-        const at = wasm.keepRecord(same, bytes + 30, source != "console");
-        if (at >= 0) records[at].count = (records[at].count ?? 1) + 1;
-        else if (at > -3) records.push({ time: Date.now(), ...made });
-        if (at == -2) sendLog(true);
-        // A framed dev environment: a developer follows its log while playing.
-        else if (isPreview && at == -1 && records.length == 1) setTimeout(sendLog, PREVIEW, true);
-      },
-      () => {},
-    );
+    started(() => {
+      if (failure) return;
+      const at = wasm.keepRecord(same, bytes + 30, source != "console");
+      if (at >= 0) records[at].count = (records[at].count ?? 1) + 1;
+      else if (at > -3) records.push({ time, ...made });
+      if (at == -2) sendLog(true);
+      // A framed dev environment: a developer follows its log while playing.
+      else if (isPreview && at == -1 && records.length == 1) setTimeout(sendLog, PREVIEW, true);
+    });
   } catch {
     // A log that breaks the game is worse than none.
   } finally {

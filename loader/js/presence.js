@@ -47,6 +47,14 @@ const padsMoved = () => {
 };
 
 /**
+ * Looks whether the page is played. The first look does not poll gamepads, because that takes some
+ * milliseconds.
+ *
+ * @type {(isFirst: boolean) => void}
+ */
+let observe;
+
+/**
  * Observes whether the player uses the page. Test programs do not count as players, except on a
  * platform on this machine.
  *
@@ -57,27 +65,23 @@ const watchPlayer = (interval) => {
   for (const type of ["pointerdown", "pointermove", "keydown", "touchstart"]) {
     addEventListener(type, () => (used = true), { capture: true, passive: true });
   }
-  /**
-   * The first look does not poll gamepads, because that takes some milliseconds.
-   *
-   * @param {boolean} [first]
-   */
-  const look = (first) => {
+  observe = (isFirst) => {
+    // The module may not have started, or may never start.
+    if (!wasm) return;
     const visible = counts && !document.hidden;
-    if (wasm.look(visible, (visible && !first && padsMoved()) || used, interval)) {
+    if (wasm.look(visible, (visible && !isFirst && padsMoved()) || used, interval)) {
       // Without a token there is no player to count.
       wasm.getAccessToken(false).then(beat, () => {});
     }
     used = false;
     sendLog();
   };
-  setInterval(() => look(), 1000);
-  look(true);
+  setInterval(() => observe(false), 1000);
 };
 
 /** Handles that another tab of this game has signed the player out. */
 const signedOut = () => {
-  wasm.wake(true);
+  wasm?.wake(true);
   become();
 };
 
@@ -85,27 +89,35 @@ const signedOut = () => {
  * Handles that the player comes back, and may have signed in or out elsewhere. A frame is an
  * exception: there a browser may block cookies, and every check would create another guest.
  */
-const comeBack = () => wasm.wake(false, !isFramed);
+const comeBack = () => wasm?.wake(false, !isFramed);
 
-/** Uses only these events: listening to others can keep a page out of the back/forward cache. */
+/**
+ * Uses only these events: listening to others can keep a page out of the back/forward cache.
+ * They may come before the module has started; a page that goes away starts it at once, so that
+ * nothing is lost.
+ */
 const watchPage = () => {
   if (!isLocal()) listen(signedOut);
   addEventListener("online", comeBack);
   addEventListener("focus", comeBack);
   addEventListener("pageshow", ({ persisted }) => {
-    wasm.wake(persisted);
+    wasm?.wake(persisted);
     if (!persisted) return;
     turn();
     if (isLocal()) return;
     listen(signedOut);
     if (known) wasm.getAccessToken(false).catch(() => {});
   });
-  document.addEventListener("visibilitychange", () =>
-    document.hidden ? sendLog(true) : comeBack(),
-  );
+  document.addEventListener("visibilitychange", () => {
+    if (document.hidden) {
+      startNow();
+      sendLog(true);
+    } else comeBack();
+  });
   addEventListener("pagehide", () => {
     stopListening();
-    if (wasm.goAway()) beat(wasm.heldToken(), true);
+    startNow();
+    if (wasm?.goAway()) beat(wasm.heldToken(), true);
     sendLog(true);
   });
 };

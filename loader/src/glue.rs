@@ -137,17 +137,18 @@ fn short_names() -> impl Iterator<Item = String> {
     one.chain(two)
 }
 
-/// The places where `text` uses an export, as `wasm.<name>`, with each name.
+/// The places where `text` uses an export, as `wasm.<name>` or `wasm?.<name>`, with each name.
 fn exports_in(text: &str) -> impl Iterator<Item = (usize, &str)> {
-    text.match_indices("wasm.").map(|(at, prefix)| {
-        let start = at + prefix.len();
-        let rest = text.get(start..).unwrap_or_default();
+    text.match_indices("wasm").filter_map(|(at, object)| {
+        let after = text.get(at + object.len()..)?;
+        let rest = after.strip_prefix('?').unwrap_or(after).strip_prefix('.')?;
+        let start = text.len() - rest.len();
         let end = rest
             .find(|character: char| {
                 !character.is_ascii_alphanumeric() && character != '_' && character != '$'
             })
             .unwrap_or(rest.len());
-        (start, rest.get(..end).unwrap_or_default())
+        Some((start, rest.get(..end).unwrap_or_default()))
     })
 }
 
@@ -191,8 +192,11 @@ mod tests {
     fn exports_are_renamed_as_whole_words() {
         let renamed = BTreeMap::from([("fetch".to_owned(), "a".to_owned())]);
         assert_eq!(
-            rename_exports("wasm.fetch(1); wasm.fetchAll(); wasm.fetch", &renamed),
-            "wasm.a(1); wasm.fetchAll(); wasm.a"
+            rename_exports(
+                "wasm.fetch(1); wasm.fetchAll(); wasm?.fetch; wasm",
+                &renamed
+            ),
+            "wasm.a(1); wasm.fetchAll(); wasm?.a; wasm"
         );
     }
 

@@ -10,7 +10,7 @@ use crate::log::{Log, Place};
 use crate::presence::Presence;
 use crate::token::Want;
 use crate::web::task::{resume, spawn};
-use crate::web::{deferred, monotonic, promise};
+use crate::web::{Request, deferred, monotonic, promise};
 
 thread_local! {
     static PRESENCE: RefCell<Presence> = const { RefCell::new(Presence::new()) };
@@ -106,12 +106,12 @@ pub fn get_access_token(force: bool) -> Promise {
     answer
 }
 
-/// `platform.fetch`. Not exported under that name, which would hide the
-/// browser's own from the glue.
+/// `platform.fetch`, with the request that the page made of its arguments. Not exported under that
+/// name, which would hide the browser's own from the glue.
 #[wasm_bindgen(js_name = call)]
 #[must_use]
-pub fn fetch(input: JsValue, init: JsValue) -> Promise {
-    start(flow::call(input, init))
+pub fn fetch(request: Request) -> Promise {
+    start(flow::call(request))
 }
 
 /// `platform.signOut`.

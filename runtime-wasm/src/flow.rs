@@ -112,8 +112,7 @@ async fn exchange() -> Result<(JsValue, f64), (Failure, JsValue)> {
 }
 
 /// `platform.fetch`.
-pub(crate) async fn call(input: JsValue, init: JsValue) -> Result<JsValue, JsValue> {
-    let request = web::request(&input, &init)?;
+pub(crate) async fn call(request: Request) -> Result<JsValue, JsValue> {
     let again = web::copy(&request);
     let token = token_for(&request, Want::Any).await?;
     let mut response = transmit(&request, &token).await?;

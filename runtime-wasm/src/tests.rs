@@ -6,7 +6,7 @@ use wasm_bindgen::{JsCast, JsValue};
 use wasm_bindgen_futures::JsFuture;
 use wasm_bindgen_test::{wasm_bindgen_test, wasm_bindgen_test_configure};
 
-use crate::exports::{fetch, get_access_token, sign_out, wake};
+use crate::exports::{self, get_access_token, sign_out, wake};
 use crate::web;
 
 wasm_bindgen_test_configure!(run_in_browser);
@@ -48,6 +48,14 @@ fn join(platform: &str, local: bool) {
     let settle = Reflect::get(&wasm_bindgen::exports(), &"settle".into()).expect("an export");
     web::connect(&settle, "https://auth.play.example", platform, local);
     wake(true, false);
+}
+
+/// `platform.fetch`, as `loader.js` defines it.
+fn fetch(input: JsValue, init: JsValue) -> Promise {
+    match web::request(&input, &init) {
+        Ok(request) => exports::fetch(request),
+        Err(error) => Promise::reject(&error),
+    }
 }
 
 fn called(calls: &Array) -> Vec<String> {

@@ -1,58 +1,81 @@
-//! Measures how long the runtime takes to start on a page, and what each part
-//! of it costs, in every engine. Prints one JSON object: milliseconds of every load.
+//! Measures for how long the runtime's start holds a page's main thread, and what each part of it
+//! costs, in every engine, and in Chromium also on a processor that is made six times as slow.
+//! Prints one JSON object: milliseconds of every load.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use platform_tests::browser::{Browser, Engine, Stage};
 use platform_tests::world::{PageBuilder, World};
-use serde_json::Value;
+use serde_json::{Value, json};
 
 /// Loads of the page; the first one warms the engine and does not count.
 const ROUNDS: usize = 21;
 
-/// Takes the module out of the script and times each step that the loader
-/// takes with it. The steps are those of `loader.js`, on the same bytes.
-const PARTS: &str = r#"
-const text = await (await fetch("/__platform/runtime.js")).text();
-const start = text.lastIndexOf('("') + 1;
-const [payload, mask] = (0, eval)("[" + text.slice(start, text.lastIndexOf(")")) + "]");
-const marks = [performance.now()];
-let bytes = new Uint8Array(payload.length);
-let length = 0;
-for (let at = 0; at < payload.length; at++) {
-  let code = payload.charCodeAt(at);
-  if (code > 125) code = (code - 126) * 65 + payload.charCodeAt(++at) + 91;
-  bytes[length++] = code ^ mask;
+/// How many times slower the slow processor is.
+const SLOWER: u32 = 6;
+
+/// Runs before the runtime, and times its parts through the browser's functions that it calls: the
+/// script ends where the next one begins, the module's bytes are there once the text was read as a
+/// response, are ready when the compiler gets them, and the module starts in the task that makes the
+/// instance.
+const BEFORE: &str = "{
+    const now = () => performance.now();
+    const parts = window.parts = {};
+    let began;
+    const { arrayBuffer } = Response.prototype;
+    Response.prototype.arrayBuffer = function () {
+        return arrayBuffer.call(this).then((bytes) => {
+            began = now();
+            return bytes;
+        });
+    };
+    const { compile, Instance } = WebAssembly;
+    WebAssembly.compile = (bytes) => {
+        const compiled = compile(bytes);
+        parts['decode'] = now() - began;
+        began = now();
+        return compiled;
+    };
+    WebAssembly.Instance = function (...values) {
+        const starts = now();
+        parts['compile, in the background'] = starts - began;
+        // A microtask runs after the task of the start.
+        queueMicrotask(() => {
+            parts['start'] = now() - starts;
+            window.isStarted = true;
+        });
+        return new Instance(...values);
+    };
+    window.longest = 0;
+    try {
+        new PerformanceObserver((list) => {
+            for (const { duration } of list.getEntries()) longest = Math.max(longest, duration);
+        }).observe({ type: 'longtask', buffered: true });
+    } catch {
+        // Only Chromium has it.
+    }
 }
-bytes = bytes.subarray(0, length);
-marks.push(performance.now());
-const module = new WebAssembly.Module(bytes);
-marks.push(performance.now());
-const imports = {};
-for (const { module: from, name } of WebAssembly.Module.imports(module)) {
-  (imports[from] ??= {})[name] = () => {};
-}
-const before = performance.now();
-new WebAssembly.Instance(module, imports);
-const instantiated = performance.now() - before;
-const whole = window.complete - window.begun;
-const known = marks[1] - marks[0] + (marks[2] - marks[1]) + instantiated;
+window.begun = performance.now();";
+
+/// Waits for the start and returns the parts, and their sum without what runs in the background.
+const PARTS: &str = "
+while (!window.isStarted) await new Promise((turn) => setTimeout(turn));
+await new Promise((idle) => setTimeout(idle, 50));
+const script = complete - begun;
 return {
-  decode: marks[1] - marks[0],
-  compile: marks[2] - marks[1],
-  instantiate: instantiated,
-  "script and start": Math.max(0, whole - known),
-  whole,
-};
-"#;
+    script, ...parts, 'main thread held': script + parts.decode + parts.start,
+    ...(PerformanceObserver.supportedEntryTypes.includes('longtask') && { 'longest task': longest }),
+};";
 
 #[tokio::main]
 async fn main() {
     let mut engines = BTreeMap::new();
-    for engine in [Engine::Chromium, Engine::Firefox] {
-        engines.insert(engine.to_string(), measure(engine).await);
+    for engine in Engine::ALL {
+        engines.insert(engine.to_string(), measure(engine, 1).await);
     }
+    let slow = format!("{}, {SLOWER} × slower", Engine::Chromium);
+    engines.insert(slow, measure(Engine::Chromium, SLOWER).await);
     let json = serde_json::to_string(&engines).unwrap_or_default();
     println_json(&json);
 }
@@ -65,18 +88,24 @@ fn println_json(json: &str) {
     println!("{json}");
 }
 
-async fn measure(engine: Engine) -> BTreeMap<String, Vec<f64>> {
+/// Loads the page again and again, with a processor that is so many times slower.
+async fn measure(engine: Engine, slower: u32) -> BTreeMap<String, Vec<f64>> {
     let world = World::start().await;
-    // The first script is outside the page's own time; between the two marks
-    // nothing runs but the runtime.
+    // Between the two scripts nothing runs but the runtime.
     let page = PageBuilder::new()
         .before(r#"<script defer src="before.js"></script>"#)
         .after(r#"<script defer src="after.js"></script>"#)
-        .file("before.js", "window.begun = performance.now();")
+        .file("before.js", BEFORE)
         .file("after.js", "window.complete = performance.now();");
     let address = world.publish(page).await;
     let browser = Arc::new(Browser::start(engine).await);
     let stage = Stage::new(Arc::clone(&browser));
+    if slower > 1 {
+        let rate = json!({ "rate": slower });
+        let tools = browser.session.cdp();
+        let slowed = tools.send_raw("Emulation.setCPUThrottlingRate", rate).await;
+        assert!(slowed.is_ok(), "{engine} cannot be made slower: {slowed:?}");
+    }
     let mut samples: BTreeMap<String, Vec<f64>> = BTreeMap::new();
     for round in 0..ROUNDS {
         stage.open(&address).await;

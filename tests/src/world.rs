@@ -36,7 +36,8 @@ use crate::visitor::Visitor;
 /// The game under which tests publish their pages.
 pub const GAME: &str = "arena";
 
-/// Replaces the page's monotonic clock and its intervals, and lets a test advance them. After each
+/// Replaces the page's monotonic clock and its intervals, and lets a test advance them, once the
+/// runtime's module has started: a call that is aborted sends nothing, but waits for it. After each
 /// second, all waiting tasks of the page may run.
 const CLOCK: &str = "<script>{
     let now = performance.now();
@@ -44,6 +45,7 @@ const CLOCK: &str = "<script>{
     performance.now = () => now;
     window.setInterval = (callback, period) => intervals.push({ callback, period, due: now + period });
     window.pass = async seconds => {
+        await globalThis.platform?.fetch('/', { signal: AbortSignal.abort() }).catch(() => {});
         for (const end = now + seconds * 1000; now < end; ) {
             now += 1000;
             for (const interval of intervals) {

@@ -41,6 +41,7 @@ extern "C" {
     pub(crate) fn answered(response: &Response, minting: bool) -> Promise;
     // Functions that read the page's own objects may throw, and must be caught: an exception that
     // passes through the module would not restore its stack.
+    #[cfg(test)]
     #[wasm_bindgen(catch)]
     pub(crate) fn request(input: &JsValue, init: &JsValue) -> Result<Request, JsValue>;
     #[wasm_bindgen(catch)]

@@ -275,8 +275,34 @@ export const play = (player) => {
   }
 };
 
+const askForToken = () => (local ? report("/__platform/token/" + player()) : post("/token"));
+
+/**
+ * The page's first request for a token, if it was made before the module started.
+ *
+ * @type {Promise<Response> | undefined}
+ */
+let firstMint;
+/** Whether that request was sent. */
+export let hasMinted = false;
+
+/** Requests the page's first token as the module would, for `mint` to return its response. */
+export const mintEarly = () => {
+  if (isOpaque()) return;
+  firstMint ??= shown().then(() => {
+    hasMinted = true;
+    return askForToken();
+  });
+  // Whoever asked for the token gets the error.
+  firstMint.catch(() => {});
+};
+
 /** Requests a token. */
-export const mint = () => (local ? report("/__platform/token/" + player()) : post("/token"));
+export const mint = () => {
+  const first = firstMint;
+  firstMint = undefined;
+  return first ?? askForToken();
+};
 
 /**
  * Sends a POST without a body or custom headers, so without a preflight.

@@ -158,6 +158,10 @@ fn firefox() -> Capabilities {
     preferences
         .set("fission.bfcacheInParent", true)
         .expect("a preference");
+    // Otherwise the page's clock has only whole milliseconds.
+    preferences
+        .set("privacy.reduceTimerPrecision", false)
+        .expect("a preference");
     firefox.set_preferences(preferences).expect("preferences");
     firefox.into()
 }

@@ -9,7 +9,7 @@ use super::large::Large;
 use super::machine::Machine;
 use super::nodes::Nodes;
 use super::proxy::Proxy;
-use super::startup::{Startup, WHOLE};
+use super::startup::{self, Startup};
 use super::statistics::{Estimate, Limit, Verdict, median_of};
 use super::wrk::Sample;
 
@@ -166,12 +166,6 @@ impl Figures {
                 "ms",
             ),
             goal(
-                "runtime's start in Chromium",
-                self.started_in("chromium"),
-                AtMost(8.0),
-                "ms",
-            ),
-            goal(
                 "runtime.js, brotli",
                 Estimate::certain(whole(self.runtime_brotli)),
                 AtMost(whole(self.runtime_budget)),
@@ -179,6 +173,7 @@ impl Figures {
             ),
         ];
         goals.extend(self.goals_of_traffic());
+        goals.extend(startup::goals(&self.startup));
         goals.extend(self.hosting_goals());
         goals.extend(self.large_goals());
         goals.extend(self.nodes.goals());
@@ -277,15 +272,6 @@ impl Figures {
         ]
     }
 
-    /// Milliseconds of the runtime's whole start.
-    fn started_in(&self, engine: &str) -> Estimate {
-        let parts = self.startup.get(engine);
-        parts
-            .and_then(|parts| parts.get(WHOLE))
-            .copied()
-            .unwrap_or_default()
-    }
-
     fn named(&self) -> [(&'static str, &Series); 5] {
         [
             ("bare axum handler, one p256 signature", &self.bare),
@@ -316,17 +302,7 @@ impl Figures {
             let decimals = if figure.value < 100.0 { 2 } else { 0 };
             format!("| {name} | {} | |", figure.cell(decimals))
         }));
-        lines.extend([
-            String::new(),
-            "| the runtime's start | part | ms |".into(),
-            "|---|---|---:|".into(),
-        ]);
-        for (engine, parts) in &self.startup {
-            let parts = parts.iter();
-            lines.extend(
-                parts.map(|(part, time)| format!("| {engine} | {part} | {} |", time.cell(1))),
-            );
-        }
+        lines.extend(startup::markdown(&self.startup));
         lines.extend([
             String::new(),
             "| on a large store, one after the other | p50, ms | p99, ms |".into(),
@@ -457,11 +433,6 @@ mod tests {
         }
     }
 
-    fn started(milliseconds: f64) -> Startup {
-        let parts = [(WHOLE.to_owned(), certain(milliseconds))].into();
-        [("chromium".to_owned(), parts)].into()
-    }
-
     /// Six rounds, the fewest that give an interval.
     fn good() -> Figures {
         let twice = |rates: [f64; 3], p99| series(&[rates, rates].concat(), p99);
@@ -475,7 +446,7 @@ mod tests {
             oidc_provider: twice([2_000.0, 1_000.0, 2_000.0], 40.0),
             idle_kilobytes: certain(30_000.0),
             ready_milliseconds: certain(120.0),
-            startup: started(6.0),
+            startup: startup::every_engine(certain(1.5), certain(0.0)),
             ingest: Ingest {
                 beats_ratio: certain(0.9),
                 records_ratio: certain(0.8),
@@ -535,7 +506,7 @@ mod tests {
         bad.new_guest = series(&[2_999.0; 6], 21.0);
         bad.idle_kilobytes = certain(41.0 * 1_024.0);
         bad.ready_milliseconds = certain(501.0);
-        bad.startup = started(8.1);
+        bad.startup = startup::every_engine(certain(8.1), certain(51.0));
         bad.ingest = Ingest {
             beats_ratio: certain(0.4),
             records_ratio: certain(0.4),

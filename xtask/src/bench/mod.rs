@@ -58,6 +58,8 @@ const EXAMPLES: [&str; 8] = [
 pub(crate) enum Part {
     /// What a node on PostgreSQL does, beside the bare database and a server on SQLite.
     Nodes,
+    /// For how long the runtime's start holds a page's main thread.
+    Startup,
 }
 
 /// Measures how everything grows, and writes the plots into `docs/performance`. The largest sizes are
@@ -77,11 +79,16 @@ pub(crate) fn plot(workspace: &Workspace, share: f64) -> Result<ExitCode> {
 /// exit code 2 if it only cannot be told. The large store has this `share` of its records. With a part, measures only that and writes no file.
 pub(crate) fn run(workspace: &Workspace, share: f64, only: Option<Part>) -> Result<ExitCode> {
     setup::run(workspace, Purpose::Bench)?;
+    if only == Some(Part::Startup) {
+        let startup = startup::measure(workspace)?;
+        let goals = startup::goals(&startup);
+        return Ok(tell(&goals, &startup::markdown(&startup)));
+    }
     // As releases are, with what several nodes need.
     build::cluster(workspace, true)?;
     let mut examples = vec!["build", "--release", "--workspace", "--features", FEATURES];
     let needed = match only {
-        Some(Part::Nodes) => &["store_rates"][..],
+        Some(_) => &["store_rates"][..],
         None => &EXAMPLES,
     };
     examples.extend(needed.iter().flat_map(|example| ["--example", example]));
@@ -93,14 +100,10 @@ pub(crate) fn run(workspace: &Workspace, share: f64, only: Option<Part>) -> Resu
     if only == Some(Part::Nodes) {
         let nodes = nodes::measure(workspace, folder.path())?;
         let goals = nodes.goals();
-        let lines = [
-            machine.markdown(),
-            nodes.markdown(),
-            figures::table_of(&goals),
-        ]
-        .concat();
-        terminal::result(&lines.join("\n"));
-        return Ok(verdict(&goals));
+        return Ok(tell(
+            &goals,
+            &[machine.markdown(), nodes.markdown()].concat(),
+        ));
     }
     let sizes = Sizes::read(&workspace.root)?;
     let figures = measure(workspace, folder.path(), share, (machine, &sizes))?;
@@ -114,6 +117,13 @@ pub(crate) fn run(workspace: &Workspace, share: f64, only: Option<Part>) -> Resu
         terminal::note(&sentence);
     }
     Ok(verdict(&goals))
+}
+
+/// Prints these lines and the goals of a part.
+fn tell(goals: &[Goal], lines: &[String]) -> ExitCode {
+    let lines = [lines, &figures::table_of(goals)].concat();
+    terminal::result(&lines.join("\n"));
+    verdict(goals)
 }
 
 fn verdict(goals: &[Goal]) -> ExitCode {
