@@ -146,10 +146,10 @@ pub enum AcceptedInvitation {
     TooManyProjects,
 }
 
-/// The result of changing a member's role.
+/// The result of changing a member's role, or of removing a member.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum ChangedRole {
-    /// The person as it is now. It may have had this role before.
+pub enum ChangedMember {
+    /// The person with its role as it is now, which it may have had before; or who was removed.
     Done(Person),
     /// The project belongs to somebody else.
     NotOwner,

@@ -6,7 +6,7 @@ use platform_domain::administration::Transferred;
 use platform_domain::audit::{Actor, ActorKind, AuditEvent, AuditKind, AuditQuery, By};
 use platform_domain::clock::Millis;
 use platform_domain::people::{
-    AcceptedInvitation, AddedInvitation, ChangedRole, HandedOn, INVITATION_MILLIS, Invitation,
+    AcceptedInvitation, AddedInvitation, ChangedMember, HandedOn, INVITATION_MILLIS, Invitation,
     InvitationSecret, NewInvitation, PeopleLimits,
 };
 use platform_domain::takedown::Change;
@@ -243,12 +243,12 @@ pub async fn a_members_role_is_changed_by_the_owner_alone(place: &dyn Place) {
         let changed = store.change_role("demo", by, to, Actor::Own.into(), NOW);
         changed.await.unwrap()
     };
-    assert_eq!(change(ben, ada).await, ChangedRole::NotOwner);
-    assert_eq!(change(owner, ben).await, ChangedRole::NotAMember);
-    assert_eq!(change(owner, owner).await, ChangedRole::NotAMember);
+    assert_eq!(change(ben, ada).await, ChangedMember::NotOwner);
+    assert_eq!(change(owner, ben).await, ChangedMember::NotAMember);
+    assert_eq!(change(owner, owner).await, ChangedMember::NotAMember);
     for _ in 0..2 {
         match change(owner, ada).await {
-            ChangedRole::Done(person) => assert_eq!(person.role, Role::Developer),
+            ChangedMember::Done(person) => assert_eq!(person.role, Role::Developer),
             other => panic!("{other:?}"),
         }
     }
@@ -266,14 +266,25 @@ pub async fn a_removed_member_has_no_role_any_more(place: &dyn Place) {
     let (ada, ben) = (account(store, "ada").await, account(store, "ben").await);
     join(store, "demo", owner, (ada, Role::Developer)).await;
     join(store, "demo", owner, (ben, Role::Viewer)).await;
-    let remove = async |slug, player| {
-        let removed = store.remove_member(slug, player, Actor::Member(player).into(), NOW);
+    let remove = async |slug, player, owner| {
+        let removed = store.remove_member(slug, player, owner, Actor::Member(player).into(), NOW);
         removed.await.unwrap()
     };
-    assert_eq!(remove("none", ada).await, None);
-    assert_eq!(remove("demo", owner).await, None);
-    assert_eq!(remove("demo", ada).await.unwrap().player, ada);
-    assert_eq!(remove("demo", ada).await, None);
+    assert_eq!(remove("none", ada, None).await, ChangedMember::NotAMember);
+    assert_eq!(
+        remove("none", ada, Some(owner)).await,
+        ChangedMember::NotOwner
+    );
+    assert_eq!(remove("demo", owner, None).await, ChangedMember::NotAMember);
+    // Whoever removed somebody as the owner, and has handed the project on meanwhile.
+    assert_eq!(
+        remove("demo", ada, Some(ben)).await,
+        ChangedMember::NotOwner
+    );
+    assert_eq!(role(store, "demo", ada).await, Some(Role::Developer));
+    let removed = remove("demo", ada, Some(owner)).await;
+    assert!(matches!(removed, ChangedMember::Done(person) if person.player == ada));
+    assert_eq!(remove("demo", ada, None).await, ChangedMember::NotAMember);
     assert_eq!(role(store, "demo", ada).await, None);
     assert_eq!(role(store, "demo", ben).await, Some(Role::Viewer));
     assert_eq!(store.list_projects_for(ada).await.unwrap(), []);
@@ -465,7 +476,7 @@ pub async fn a_developer_who_leaves_while_the_project_is_handed_on_owns_it_or_le
             },
             async |store| {
                 let by = Actor::Member(ada).into();
-                store.remove_member(&slug, ada, by, NOW).await
+                store.remove_member(&slug, ada, None, by, NOW).await
             },
         )
         .await;
@@ -473,11 +484,11 @@ pub async fn a_developer_who_leaves_while_the_project_is_handed_on_owns_it_or_le
         let people = store.list_people(&slug).await.unwrap();
         let roles: Vec<_> = people.iter().map(|one| (one.player, one.role)).collect();
         match left {
-            Some(_) => {
+            ChangedMember::Done(_) => {
                 assert_eq!(handed, HandedOn::NotADeveloper);
                 assert_eq!(roles, [(owner, Role::Owner)]);
             }
-            None => {
+            _ => {
                 assert_eq!(handed, HandedOn::Done);
                 assert_eq!(roles, [(ada, Role::Owner), (owner, Role::Developer)]);
             }

@@ -6,7 +6,7 @@ use platform_domain::audit::{AuditKind, By};
 use platform_domain::clock::Millis;
 use platform_domain::device::TokenHash;
 use platform_domain::people::{
-    AcceptedInvitation, AddedInvitation, ChangedRole, FoundInvitation, HandedOn, Invitation,
+    AcceptedInvitation, AddedInvitation, ChangedMember, FoundInvitation, HandedOn, Invitation,
     NewInvitation, PeopleLimits, Person,
 };
 use platform_domain::player::PlayerState;
@@ -153,7 +153,7 @@ impl PeopleStore for PostgresStore {
         to: (Uuid, Role),
         by: By,
         now: Millis,
-    ) -> Result<ChangedRole, StoreError> {
+    ) -> Result<ChangedMember, StoreError> {
         transact!(self.main, transaction => change_role(&transaction, slug, owner, to, &by, now))
     }
 
@@ -161,10 +161,11 @@ impl PeopleStore for PostgresStore {
         &self,
         slug: &str,
         player: Uuid,
+        owner: Option<Uuid>,
         by: By,
         now: Millis,
-    ) -> Result<Option<Person>, StoreError> {
-        transact!(self.main, transaction => remove_member(&transaction, slug, player, &by, now))
+    ) -> Result<ChangedMember, StoreError> {
+        transact!(self.main, transaction => remove_member(&transaction, slug, player, owner, &by, now))
     }
 
     async fn hand_on(
@@ -438,12 +439,12 @@ async fn change_role(
     (player, role): (Uuid, Role),
     by: &By,
     now: Millis,
-) -> Result<ChangedRole, Error> {
+) -> Result<ChangedMember, Error> {
     let Some(project) = lock_owned(transaction, slug, owner).await? else {
-        return Ok(ChangedRole::NotOwner);
+        return Ok(ChangedMember::NotOwner);
     };
     let Some(mut person) = member(transaction, project, player).await? else {
-        return Ok(ChangedRole::NotAMember);
+        return Ok(ChangedMember::NotAMember);
     };
     let before = person.role;
     if before != role {
@@ -457,26 +458,31 @@ async fn change_role(
         add_of_member(transaction, (slug, Some(owner)), change, by, now).await?;
     }
     person.role = role;
-    Ok(ChangedRole::Done(person))
+    Ok(ChangedMember::Done(person))
 }
 
 async fn remove_member(
     transaction: &Transaction,
     slug: &str,
     player: Uuid,
+    expected: Option<Uuid>,
     by: &By,
     now: Millis,
-) -> Result<Option<Person>, Error> {
-    let Some((project, owner)) = lock(transaction, slug).await? else {
-        return Ok(None);
+) -> Result<ChangedMember, Error> {
+    let found = lock(transaction, slug).await?;
+    if expected.is_some() && found.and_then(|(_, owner)| owner) != expected {
+        return Ok(ChangedMember::NotOwner);
+    }
+    let Some((project, owner)) = found else {
+        return Ok(ChangedMember::NotAMember);
     };
     let Some(person) = member(transaction, project, player).await? else {
-        return Ok(None);
+        return Ok(ChangedMember::NotAMember);
     };
     remove(transaction, project, player).await?;
     let change = (player, Some(person.role), None);
     add_of_member(transaction, (slug, owner), change, by, now).await?;
-    Ok(Some(person))
+    Ok(ChangedMember::Done(person))
 }
 
 /// Removes a member's row. Writes no event.

@@ -5,7 +5,7 @@ use platform_domain::audit::{AuditKind, By};
 use platform_domain::clock::Millis;
 use platform_domain::device::TokenHash;
 use platform_domain::people::{
-    AcceptedInvitation, AddedInvitation, ChangedRole, FoundInvitation, HandedOn, Invitation,
+    AcceptedInvitation, AddedInvitation, ChangedMember, FoundInvitation, HandedOn, Invitation,
     NewInvitation, PeopleLimits, Person,
 };
 use platform_domain::player::PlayerState;
@@ -109,7 +109,7 @@ impl PeopleStore for SqliteStore {
         (player, role): (Uuid, Role),
         by: By,
         now: Millis,
-    ) -> Result<ChangedRole, StoreError> {
+    ) -> Result<ChangedMember, StoreError> {
         let slug = slug.to_owned();
         self.main
             .write(move |connection| change_role(connection, &slug, owner, (player, role), by, now))
@@ -120,12 +120,13 @@ impl PeopleStore for SqliteStore {
         &self,
         slug: &str,
         player: Uuid,
+        owner: Option<Uuid>,
         by: By,
         now: Millis,
-    ) -> Result<Option<Person>, StoreError> {
+    ) -> Result<ChangedMember, StoreError> {
         let slug = slug.to_owned();
         self.main
-            .write(move |connection| remove_member(connection, &slug, player, by, now))
+            .write(move |connection| remove_member(connection, &slug, player, owner, by, now))
             .await
     }
 
@@ -459,12 +460,12 @@ fn change_role(
     (player, role): (Uuid, Role),
     by: By,
     now: Millis,
-) -> Result<ChangedRole, Error> {
+) -> Result<ChangedMember, Error> {
     let Some(project) = owned(connection, slug, owner)? else {
-        return Ok(ChangedRole::NotOwner);
+        return Ok(ChangedMember::NotOwner);
     };
     let Some(mut person) = member(connection, project, player)? else {
-        return Ok(ChangedRole::NotAMember);
+        return Ok(ChangedMember::NotAMember);
     };
     let before = person.role;
     if before != role {
@@ -480,26 +481,32 @@ fn change_role(
         )?;
     }
     person.role = role;
-    Ok(ChangedRole::Done(person))
+    Ok(ChangedMember::Done(person))
 }
 
 fn remove_member(
     connection: &Connection,
     slug: &str,
     player: Uuid,
+    owner: Option<Uuid>,
     by: By,
     now: Millis,
-) -> Result<Option<Person>, Error> {
+) -> Result<ChangedMember, Error> {
+    if let Some(owner) = owner
+        && owned(connection, slug, owner)?.is_none()
+    {
+        return Ok(ChangedMember::NotOwner);
+    }
     let project = match project_id(connection, slug) {
-        Err(Error::Store(StoreError::Missing { .. })) => return Ok(None),
+        Err(Error::Store(StoreError::Missing { .. })) => return Ok(ChangedMember::NotAMember),
         project => project?,
     };
     let Some(person) = member(connection, project, player)? else {
-        return Ok(None);
+        return Ok(ChangedMember::NotAMember);
     };
     remove(connection, project, player)?;
     add_of_member(connection, slug, (player, Some(person.role), None), by, now)?;
-    Ok(Some(person))
+    Ok(ChangedMember::Done(person))
 }
 
 /// Removes a member's row. Writes no event.

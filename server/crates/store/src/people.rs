@@ -6,7 +6,7 @@ use platform_domain::audit::By;
 use platform_domain::clock::Millis;
 use platform_domain::device::TokenHash;
 use platform_domain::people::{
-    AcceptedInvitation, AddedInvitation, ChangedRole, FoundInvitation, HandedOn, Invitation,
+    AcceptedInvitation, AddedInvitation, ChangedMember, FoundInvitation, HandedOn, Invitation,
     NewInvitation, PeopleLimits, Person,
 };
 use platform_domain::project::Project;
@@ -88,17 +88,18 @@ pub trait PeopleStore: Send + Sync {
         (player, role): (Uuid, Role),
         by: By,
         now: Millis,
-    ) -> Result<ChangedRole, StoreError>;
+    ) -> Result<ChangedMember, StoreError>;
 
-    /// Removes a member from a project. Returns who it was; `None` if the project has no such
-    /// member.
+    /// Removes a member from a project which belongs to `owner`, or to anybody if that is `None`, as
+    /// when members remove themselves.
     async fn remove_member(
         &self,
         slug: &str,
         player: Uuid,
+        owner: Option<Uuid>,
         by: By,
         now: Millis,
-    ) -> Result<Option<Person>, StoreError>;
+    ) -> Result<ChangedMember, StoreError>;
 
     /// Hands a project on from its owner `from` to `to`, one of its developers, who may own at most
     /// `most` projects. The former owner becomes a developer. The project's deploy tokens and open

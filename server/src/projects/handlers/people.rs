@@ -15,7 +15,7 @@ use super::views::ProjectView;
 use crate::auth::caller::Access;
 use crate::auth::project_caller::{ProjectOwner, ProjectPath, ProjectReader};
 use crate::domain::date::rfc3339;
-use crate::domain::people::{ChangedRole, HandedOn, Person};
+use crate::domain::people::{ChangedMember, HandedOn, Person};
 use crate::projects::ProjectsState;
 use crate::web::api::ApiJson;
 use crate::web::api_error::ApiError;
@@ -184,9 +184,9 @@ pub async fn change_role(
     let store = &state.platform.store;
     let changed = store.change_role(&project.slug, player, to, owner.by(), now);
     match changed.await? {
-        ChangedRole::Done(person) => Ok(ApiJson(person.into())),
-        ChangedRole::NotOwner => Err(no_owner()),
-        ChangedRole::NotAMember => Err(no_member()),
+        ChangedMember::Done(person) => Ok(ApiJson(person.into())),
+        ChangedMember::NotOwner => Err(no_owner()),
+        ChangedMember::NotAMember => Err(no_member()),
     }
 }
 
@@ -209,9 +209,11 @@ pub async fn remove(
 ) -> Result<ApiJson<PersonView>, ApiError> {
     let sub = person.ok().map(|Path(PersonPath { sub })| sub);
     let slug = reader.project.slug.clone();
+    let mut owner = None;
     if sub != Some(reader.caller.player) {
         let found = reader.caller.project(&state.auth, &slug, Role::Owner);
-        (_, reader.access) = found.await?;
+        (reader.project, reader.access) = found.await?;
+        owner = reader.project.owner;
     }
     let sub = sub.ok_or_else(no_member)?;
     if reader.project.owner == Some(sub) {
@@ -221,8 +223,12 @@ pub async fn remove(
     }
     let now = state.platform.clock.now();
     let store = &state.platform.store;
-    let removed = store.remove_member(&slug, sub, reader.by(), now).await?;
-    Ok(ApiJson(removed.ok_or_else(no_member)?.into()))
+    let removed = store.remove_member(&slug, sub, owner, reader.by(), now);
+    match removed.await? {
+        ChangedMember::Done(person) => Ok(ApiJson(person.into())),
+        ChangedMember::NotOwner => Err(no_owner()),
+        ChangedMember::NotAMember => Err(no_member()),
+    }
 }
 
 /// Hands a project on to one of its developers. The former owner becomes a developer. Deploy tokens
