@@ -146,6 +146,9 @@ async fn what_players_wrote_is_inert_in_administration(stage: Stage) {
     for (player, text) in players.iter().zip(hostile) {
         stage.open(&scene.page_of(player)).await;
         stage.says("Suspended. The player reads:").await;
+        let cut = "const facts = document.getElementById('who');
+            return facts.scrollHeight - facts.clientHeight > 1";
+        assert_eq!(stage.look(cut, vec![]).await, json!(false), "a fact is cut");
         let shown = text.replace('\u{202e}', "‹U+202E›").replace('\u{1b}', "␛");
         stage.says(&shown).await;
         inert(text).await;
