@@ -2,7 +2,7 @@
 //! engine: `platform.fetch` beside `fetch` to the same handler, a console call
 //! with and without the runtime's wrapper, what it does each second, and the
 //! work per frame of real games with and without its tag. Prints one JSON
-//! object: medians, in the unit that the name ends with.
+//! object: the figures of all rounds, in the unit that the name ends with.
 
 #![expect(clippy::expect_used, reason = "a bench reports by failing")]
 
@@ -17,15 +17,11 @@ use serde_json::Value;
 
 /// Rounds of everything; each holds both sides, one after the other, so that
 /// what else the machine does meets both alike.
-const ROUNDS: usize = 7;
+const ROUNDS: usize = 9;
 
 /// Frames of a game in a round: the first ones warm the engine.
 const FRAMES: usize = 240;
 const WARM: usize = 60;
-
-/// How much more a game may work in a frame with the runtime, on a machine
-/// that does other things meanwhile. The goal is 1.01.
-const BOUND: f64 = 1.15;
 
 /// The tag, as it stands in each game's page.
 const TAG: &str = r#"<script defer src="/__platform/runtime.js"></script>"#;
@@ -69,8 +65,8 @@ for (const name in times) figures[name] = times[name].sort((a, b) => a - b)[REQU
 return figures;
 "#;
 
-/// Figures of one engine, by name.
-type Figures = BTreeMap<String, f64>;
+/// The figures of all rounds in one engine, by name.
+type Figures = BTreeMap<String, Vec<f64>>;
 
 #[tokio::main]
 async fn main() {
@@ -87,12 +83,6 @@ async fn main() {
         }
     }
     print_json(&serde_json::to_string(&engines).unwrap_or_default());
-    for (engine, figures) in engines {
-        for (name, figure) in figures {
-            let within = !name.ends_with("ratio") || figure < BOUND;
-            assert!(within, "{name} in {engine} is {figure}");
-        }
-    }
 }
 
 #[expect(
@@ -107,7 +97,7 @@ fn print_json(json: &str) {
 async fn calls(stage: &Stage) -> Figures {
     let world = World::start().await;
     let address = world.publish(PageBuilder::new().before(BEFORE)).await;
-    let mut samples: BTreeMap<String, Vec<f64>> = BTreeMap::new();
+    let mut samples = Figures::new();
     for _ in 0..ROUNDS {
         stage.open(&address).await;
         if let Value::Object(figures) = stage.run(ROUND).await {
@@ -116,10 +106,7 @@ async fn calls(stage: &Stage) -> Figures {
             }
         }
     }
-    let medians = samples.into_iter();
-    medians
-        .map(|(name, values)| (name, median(values)))
-        .collect()
+    samples
 }
 
 /// What frames of games cost, with the tag and without it.
@@ -146,9 +133,9 @@ async fn games(stage: &Stage) -> Figures {
             without.push(plain);
             with.push(full);
         }
-        figures.insert(format!("{game}, frame, plain, ms"), median(without));
-        figures.insert(format!("{game}, frame, platform, ms"), median(with));
-        figures.insert(format!("{game}, frame, ratio"), median(ratios));
+        figures.insert(format!("{game}, frame, plain, ms"), without);
+        figures.insert(format!("{game}, frame, platform, ms"), with);
+        figures.insert(format!("{game}, frame, ratio"), ratios);
     }
     figures
 }
@@ -168,9 +155,4 @@ async fn work(stage: &Stage, address: &str) -> f64 {
     frames.sort_by(f64::total_cmp);
     frames.truncate(frames.len() * 9 / 10);
     frames.iter().sum::<f64>() / frames.len() as f64
-}
-
-fn median(mut values: Vec<f64>) -> f64 {
-    values.sort_by(f64::total_cmp);
-    values.get(values.len() / 2).copied().unwrap_or_default()
 }

@@ -9,7 +9,7 @@ use super::large::Large;
 use super::machine::Machine;
 use super::nodes::Nodes;
 use super::proxy::Proxy;
-use super::startup::{self, Startup};
+use super::startup::{self, InBrowsers};
 use super::statistics::{Estimate, Limit, Verdict, median_of};
 use super::wrk::Sample;
 
@@ -64,7 +64,9 @@ pub(super) struct Figures {
     /// From start to ready line on an existing store, in milliseconds.
     pub(super) ready_milliseconds: Estimate,
     /// The runtime's start on a page, in milliseconds.
-    pub(super) startup: Startup,
+    pub(super) startup: InBrowsers,
+    /// What the runtime costs a page after its start.
+    pub(super) frames: InBrowsers,
     /// Heartbeats and frontend logs.
     pub(super) ingest: Ingest,
     /// Readers of a log stream.
@@ -174,6 +176,7 @@ impl Figures {
         ];
         goals.extend(self.goals_of_traffic());
         goals.extend(startup::goals(&self.startup));
+        goals.extend(startup::goals_of_frames(&self.frames));
         goals.extend(self.hosting_goals());
         goals.extend(self.large_goals());
         goals.extend(self.nodes.goals());
@@ -303,6 +306,7 @@ impl Figures {
             format!("| {name} | {} | |", figure.cell(decimals))
         }));
         lines.extend(startup::markdown(&self.startup));
+        lines.extend(startup::markdown_of_frames(&self.frames));
         lines.extend([
             String::new(),
             "| on a large store, one after the other | p50, ms | p99, ms |".into(),
@@ -362,7 +366,7 @@ impl Figures {
             })
             .collect();
         let noise = self.bare_again.ratio(&self.bare);
-        json!({ "machine": self.machine, "noise": noise, "rates": rates, "startup": self.startup, "ingest": self.ingest, "followers": self.followers, "large": self.large, "hosting": self.hosting, "proxy": self.proxy, "nodes": self.nodes, "goals": goals })
+        json!({ "machine": self.machine, "noise": noise, "rates": rates, "startup": self.startup, "frames": self.frames, "ingest": self.ingest, "followers": self.followers, "large": self.large, "hosting": self.hosting, "proxy": self.proxy, "nodes": self.nodes, "goals": goals })
     }
 }
 
@@ -447,6 +451,7 @@ mod tests {
             idle_kilobytes: certain(30_000.0),
             ready_milliseconds: certain(120.0),
             startup: startup::every_engine(certain(1.5), certain(0.0)),
+            frames: startup::every_frame(certain(1.005)),
             ingest: Ingest {
                 beats_ratio: certain(0.9),
                 records_ratio: certain(0.8),
@@ -507,6 +512,7 @@ mod tests {
         bad.idle_kilobytes = certain(41.0 * 1_024.0);
         bad.ready_milliseconds = certain(501.0);
         bad.startup = startup::every_engine(certain(8.1), certain(51.0));
+        bad.frames = startup::every_frame(certain(1.02));
         bad.ingest = Ingest {
             beats_ratio: certain(0.4),
             records_ratio: certain(0.4),

@@ -60,6 +60,8 @@ pub(crate) enum Part {
     Nodes,
     /// For how long the runtime's start holds a page's main thread.
     Startup,
+    /// What the runtime costs a game's frames.
+    Frames,
 }
 
 /// Measures how everything grows, and writes the plots into `docs/performance`. The largest sizes are
@@ -83,6 +85,11 @@ pub(crate) fn run(workspace: &Workspace, share: f64, only: Option<Part>) -> Resu
         let startup = startup::measure(workspace)?;
         let goals = startup::goals(&startup);
         return Ok(tell(&goals, &startup::markdown(&startup)));
+    }
+    if only == Some(Part::Frames) {
+        let frames = startup::measure_frames(workspace)?;
+        let goals = startup::goals_of_frames(&frames);
+        return Ok(tell(&goals, &startup::markdown_of_frames(&frames)));
     }
     // As releases are, with what several nodes need.
     build::cluster(workspace, true)?;
@@ -146,6 +153,7 @@ fn measure(
 ) -> Result<Figures> {
     let (ready_milliseconds, idle_kilobytes) = starts(workspace, folder)?;
     let startup = startup::measure(workspace)?;
+    let frames = startup::measure_frames(workspace)?;
     let ingest = ingest::measure(workspace, folder)?;
     let followers = followers::measure(workspace)?;
     let hosting = hosting::measure(workspace, folder)?;
@@ -172,6 +180,7 @@ fn measure(
         idle_kilobytes,
         ready_milliseconds,
         startup,
+        frames,
         ingest,
         followers,
         large,

@@ -1,5 +1,5 @@
-//! For how long the runtime's start holds a page's main thread, measured in real browsers by an
-//! example of the end-to-end tests' crate.
+//! For how long the runtime's start holds a page's main thread, and what the runtime costs a game's
+//! frames afterwards, measured in real browsers by examples of the end-to-end tests' crate.
 
 use std::collections::BTreeMap;
 
@@ -11,8 +11,8 @@ use crate::command::{cargo, output};
 use crate::workspace::Workspace;
 use crate::{drivers, terminal};
 
-/// Milliseconds of each part, by engine.
-pub(super) type Startup = BTreeMap<String, BTreeMap<String, Estimate>>;
+/// Figures by engine and name, such as the milliseconds of each part of the start.
+pub(super) type InBrowsers = BTreeMap<String, BTreeMap<String, Estimate>>;
 
 /// The names of what the example measures: the sum of all parts that hold the main thread, and the
 /// longest task of the page.
@@ -22,25 +22,37 @@ const LONGEST: &str = "longest task";
 const SLOW: &str = "chromium, 6 × slower";
 
 /// Loads a page in every engine, again and again, and returns the medians.
-pub(super) fn measure(workspace: &Workspace) -> Result<Startup> {
+pub(super) fn measure(workspace: &Workspace) -> Result<InBrowsers> {
     terminal::note("bench: starting the runtime in browsers");
-    let example = ["run", "--quiet", "--example", "startup"];
+    of_example(workspace, "startup")
+}
+
+/// Plays games with the runtime and without it, in turns, and returns what a frame costs in both, and
+/// what calls cost.
+pub(super) fn measure_frames(workspace: &Workspace) -> Result<InBrowsers> {
+    terminal::note("bench: playing games with the runtime and without it");
+    of_example(workspace, "overhead")
+}
+
+/// Runs an example that prints the values of its rounds, and returns their medians.
+fn of_example(workspace: &Workspace, name: &str) -> Result<InBrowsers> {
+    let example = ["run", "--quiet", "--example", name];
     let json = output(&mut drivers::add_to(
         cargo(&workspace.root, &example),
         workspace,
     )?)?;
     let engines: BTreeMap<String, BTreeMap<String, Vec<f64>>> =
-        serde_json::from_str(json.trim()).context("the start-up times cannot be read")?;
-    let medians = engines.into_iter().map(|(engine, parts)| {
-        let parts = parts.into_iter();
-        let parts = parts.map(|(part, times)| (part, median(&times)));
-        (engine, parts.collect())
+        serde_json::from_str(json.trim()).context("what browsers measured cannot be read")?;
+    let medians = engines.into_iter().map(|(engine, figures)| {
+        let figures = figures.into_iter();
+        let figures = figures.map(|(name, values)| (name, median(&values)));
+        (engine, figures.collect())
     });
     Ok(medians.collect())
 }
 
 /// The goals of the start.
-pub(super) fn goals(startup: &Startup) -> [Goal; 5] {
+pub(super) fn goals(startup: &InBrowsers) -> [Goal; 5] {
     let part = |engine, part| {
         let parts = startup.get(engine);
         let part = parts.and_then(|parts| parts.get(part)).copied();
@@ -58,22 +70,60 @@ pub(super) fn goals(startup: &Startup) -> [Goal; 5] {
     })
 }
 
+/// How an example names the ratio of what a game works on a frame.
+const RATIO: &str = "frame, ratio";
+
+/// The goals of frames: of the games that were played, the one that costs most counts.
+pub(super) fn goals_of_frames(frames: &InBrowsers) -> [Goal; 2] {
+    let largest = |engine| {
+        let figures = frames.get(engine).into_iter().flatten();
+        let ratios = figures.filter(|(name, _)| name.ends_with(RATIO));
+        Estimate::largest(ratios.map(|(_, ratio)| *ratio))
+    };
+    [
+        ("frame with / without the runtime in Chromium", "chromium"),
+        ("frame with / without the runtime in Firefox", "firefox"),
+    ]
+    .map(|(name, engine)| goal(name, largest(engine), Limit::AtMost(1.01), "×"))
+}
+
+/// What the runtime costs after its start, as the lines of a Markdown table.
+pub(super) fn markdown_of_frames(frames: &InBrowsers) -> Vec<String> {
+    table("after the runtime's start", "", 3, frames)
+}
+
 /// The parts of the start as the lines of a Markdown table.
-pub(super) fn markdown(startup: &Startup) -> Vec<String> {
-    let head = ["", "| the runtime's start | part | ms |", "|---|---|---:|"];
-    let mut lines = head.map(str::to_owned).to_vec();
-    for (engine, parts) in startup {
+pub(super) fn markdown(startup: &InBrowsers) -> Vec<String> {
+    table("the runtime's start", "ms", 1, startup)
+}
+
+fn table(title: &str, unit: &str, decimals: usize, figures: &InBrowsers) -> Vec<String> {
+    let head = format!("| {title} | part | {unit} |");
+    let mut lines = vec![String::new(), head, "|---|---|---:|".to_owned()];
+    for (engine, parts) in figures {
         let parts = parts.iter();
-        lines.extend(parts.map(|(part, time)| format!("| {engine} | {part} | {} |", time.cell(1))));
+        lines.extend(parts.map(|(part, figure)| {
+            let figure = figure.cell(decimals);
+            format!("| {engine} | {part} | {figure} |")
+        }));
     }
     lines
 }
 
 /// The same times in every engine.
 #[cfg(test)]
-pub(super) fn every_engine(held: Estimate, longest: Estimate) -> Startup {
+pub(super) fn every_engine(held: Estimate, longest: Estimate) -> InBrowsers {
     let parts: BTreeMap<_, _> = [(HELD.to_owned(), held), (LONGEST.to_owned(), longest)].into();
     ["chromium", "firefox", "webkit", SLOW]
         .map(|engine| (engine.to_owned(), parts.clone()))
+        .into()
+}
+
+/// The same ratio in every engine and game.
+#[cfg(test)]
+pub(super) fn every_frame(ratio: Estimate) -> InBrowsers {
+    let figures: BTreeMap<_, _> = [(format!("phaser, {RATIO}"), ratio)].into();
+    ["chromium", "firefox"]
+        .map(|engine| (engine.to_owned(), figures.clone()))
         .into()
 }
