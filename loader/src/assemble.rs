@@ -6,6 +6,8 @@ use serde_json::{Value, json};
 
 /// The placeholder for the module in the minified script.
 pub const PAYLOAD: &str = "__PAYLOAD__";
+/// The placeholder for what the server writes into the file.
+pub const SETTINGS: &str = SETTINGS_PLACEHOLDER;
 /// The placeholder for the number that undoes the payload's masking.
 pub const MASK: &str = "__MASK__";
 

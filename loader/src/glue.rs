@@ -8,6 +8,8 @@ use std::path::Path;
 use anyhow::{Context, Result};
 use wasm_bindgen_cli_support::Bindgen;
 
+use crate::module::Names;
+
 /// The module and the parts of its script.
 #[derive(Debug)]
 pub struct Bound {
@@ -21,12 +23,14 @@ pub struct Bound {
 ///
 /// # Errors
 /// The module was made with another version of wasm-bindgen, or a file is missing.
-pub fn bind(root: &Path, module: &Path) -> Result<Bound> {
+pub fn bind(root: &Path, module: &Path, names: Names) -> Result<Bound> {
     let mut bindgen = Bindgen::new();
     bindgen
         .bundler(true)?
         .typescript(false)
-        .remove_name_section(true)
+        .remove_name_section(names == Names::Removed)
+        // The compiler's names have each part with its length.
+        .demangle(false)
         .remove_producers_section(true)
         .input_path(module);
     let mut output = bindgen

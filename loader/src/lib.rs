@@ -26,6 +26,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
 
+use module::Names;
 pub use report::Report;
 use up_to_date::RUNTIME;
 
@@ -82,8 +83,8 @@ fn build_locked(root: &Path, dist: &Path) -> Result<Report> {
     let _ = fs::remove_file(&stamp);
 
     let compiled = module::compile(root, "platform-runtime")?;
-    let bound = glue::bind(root, &compiled)?;
-    let wasm = tools.optimise(&bound.wasm, dist)?;
+    let bound = glue::bind(root, &compiled, Names::Removed)?;
+    let wasm = tools.optimise(&bound.wasm, dist, Names::Removed)?;
     let script = tools.minify(&bound.sources, dist)?;
     let built = assemble::assemble(&script, &wasm)?;
 

@@ -11,6 +11,15 @@ use anyhow::{Context, Result, bail};
 const SMALLEST: &str =
     "-Zunstable-options -Cpanic=immediate-abort -Zfmt-debug=none -Zlocation-detail=none";
 
+/// What happens to the names of a module's functions.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Names {
+    /// They are no part of what is shipped.
+    Removed,
+    /// They say what each function is for.
+    Kept,
+}
+
 /// Compiles the package as a module and returns its path.
 ///
 /// # Errors

@@ -10,6 +10,7 @@ use anyhow::{Context, Result, bail};
 use serde_json::json;
 
 use crate::assemble::{Script, arguments};
+use crate::module::Names;
 
 /// WebAssembly features that engines since 2021 support and the compiler uses. Naming each one
 /// prevents newer encodings, which a browser might not support yet.
@@ -25,7 +26,7 @@ const FEATURES: [&str; 6] = [
 /// A trap ends the runtime anyway, so no code is kept for its sake. The first kilobyte of memory is
 /// the far end of the stack, which is never reached. Flat code lets the optimiser rebuild shorter
 /// loops.
-const PASSES: [&str; 13] = [
+const PASSES: [&str; 10] = [
     "--traps-never-happen",
     "--low-memory-unused",
     "-Oz",
@@ -36,6 +37,9 @@ const PASSES: [&str; 13] = [
     "-Oz",
     "-Oz",
     "--reorder-functions",
+];
+/// What else is left out of the module that is shipped.
+const STRIPPED: [&str; 3] = [
     "--strip-debug",
     "--strip-producers",
     "--strip-target-features",
@@ -73,7 +77,7 @@ impl Tools {
     ///
     /// # Errors
     /// The output of `wasm-opt`.
-    pub fn optimise(&self, wasm: &[u8], dist: &Path) -> Result<Vec<u8>> {
+    pub fn optimise(&self, wasm: &[u8], dist: &Path, names: Names) -> Result<Vec<u8>> {
         let Some(modules) = &self.modules else {
             return Ok(wasm.to_vec());
         };
@@ -83,6 +87,10 @@ impl Tools {
         command
             .args(FEATURES)
             .args(PASSES)
+            .args(match names {
+                Names::Removed => &STRIPPED[..],
+                Names::Kept => &["--debuginfo"],
+            })
             .arg("--output")
             .args([&output, &input]);
         run(&mut command)?;

@@ -86,7 +86,11 @@ enum Task {
         verify: bool,
     },
     /// Print the size of runtime.js, and fail over its budget.
-    Size,
+    Size {
+        /// Say what each part of it costs instead, as a Markdown table.
+        #[arg(long)]
+        explain: bool,
+    },
     /// Measure the server beside others, and fail where a stated goal is missed.
     Bench {
         /// How much of the large store is filled: 0.01 for a quick look.
@@ -153,7 +157,8 @@ fn run(task: Task) -> anyhow::Result<ExitCode> {
             Ok(ExitCode::SUCCESS)
         }
         Task::Dist { verify } => dist::run(&workspace, verify),
-        Task::Size => size::run(&workspace),
+        Task::Size { explain: false } => size::run(&workspace),
+        Task::Size { explain: true } => size::explain(&workspace),
         Task::Bench {
             share, plot: true, ..
         } => bench::plot(&workspace, share),

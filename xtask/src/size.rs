@@ -7,7 +7,8 @@ use std::process::ExitCode;
 use anyhow::{Context, Result};
 use serde::Deserialize;
 
-use crate::workspace::Workspace;
+use crate::command::{cargo, run as run_command};
+use crate::workspace::{FEATURES, Workspace};
 use crate::{build, setup, terminal};
 
 /// The size of the built runtime.js, and its limit.
@@ -64,6 +65,23 @@ pub(crate) fn run(workspace: &Workspace) -> Result<ExitCode> {
             ExitCode::FAILURE
         }
     })
+}
+
+/// Builds runtime.js, and says what each part of it costs.
+pub(crate) fn explain(workspace: &Workspace) -> Result<ExitCode> {
+    setup::run(workspace, setup::Purpose::Serve)?;
+    terminal::note("compressing runtime.js without each of its parts");
+    let example = [
+        "run",
+        "--quiet",
+        "--workspace",
+        "--features",
+        FEATURES,
+        "--example",
+        "explain",
+    ];
+    run_command(&mut cargo(&workspace.root, &example))?;
+    Ok(ExitCode::SUCCESS)
 }
 
 #[cfg(test)]
