@@ -96,11 +96,15 @@ pub fn assemble(script: &Script, wasm: &[u8]) -> Result<Built> {
     // Debuggers leave these sources out of stacks and stepping, so that a console line shows the
     // game's own code (ECMA-426 §ignoreList).
     map["ignoreList"] = json!((0..sources.len()).collect::<Vec<_>>());
+    // What the tools have added has no source: its place in the list stays.
     map["sources"] = sources
         .iter()
-        .filter_map(Value::as_str)
-        .map(|name| format!("platform:///runtime/{name}"))
-        .collect();
+        .map(|name| {
+            name.as_str()
+                .map(|name| format!("platform:///runtime/{name}"))
+        })
+        .collect::<Vec<_>>()
+        .into();
     Ok(Built {
         script: script_text,
         map: map.to_string(),
@@ -207,6 +211,17 @@ mod tests {
                 .ends_with("//# sourceMappingURL=/__platform/runtime.js.map\n")
         );
         assert!(built.script.contains(",__PLATFORM_SETTINGS__)"));
+    }
+
+    #[test]
+    fn a_place_without_a_source_keeps_its_number() {
+        let mut script = Script::unminified(&[("a.js".into(), "let a;\n".into())]);
+        let mut map: Value = serde_json::from_str(&script.map).unwrap();
+        map["sources"] = json!([null, "a.js"]);
+        script.map = map.to_string();
+        let built = assemble(&script, b"\0asm").unwrap();
+        let map: Value = serde_json::from_str(&built.map).unwrap();
+        assert_eq!(map["sources"], json!([null, "platform:///runtime/a.js"]));
     }
 
     #[test]

@@ -23,11 +23,11 @@ const say = (words, { signIn = false, fresh = false, again = false, projects = f
   const link = byId("gate-sign-in");
   link.hidden = !signIn && !fresh;
   link.textContent = fresh ? "Sign in again" : "Sign in";
-  if (fresh) {
-    // The page's address has changed if something was chosen on it.
-    const parameters = { redirect: location.href, again: "1" };
-    link.search = String(new URLSearchParams(parameters));
-  }
+  // The page's address has changed if something was chosen on it. What follows `#` is the page's own.
+  const { origin, pathname, search } = location;
+  const parameters = new URLSearchParams({ redirect: origin + pathname + search });
+  if (fresh) parameters.set("again", "1");
+  link.search = String(parameters);
   byId("gate-again").hidden = !again;
   byId("gate-projects").hidden = !projects;
   // A viewer who cannot see this page of a project cannot see its other pages either.

