@@ -38,9 +38,10 @@ pub const GAME: &str = "arena";
 
 /// Replaces the page's monotonic clock and its intervals, and lets a test advance them, once the
 /// runtime's module has started: a call that is aborted sends nothing, but waits for it. After each
-/// second, all waiting tasks of the page may run.
+/// second, all waiting tasks of the page may run. The clock begins with a whole number: sums of
+/// fractions are not exact, and a test waits for exactly as long as the runtime does.
 const CLOCK: &str = "<script>{
-    let now = performance.now();
+    let now = Math.floor(performance.now());
     const intervals = [];
     performance.now = () => now;
     window.setInterval = (callback, period) => intervals.push({ callback, period, due: now + period });
