@@ -1,6 +1,6 @@
 // Everything about the errors of one cause, and the decision about them.
 
-import { allById, byId, count, make, moment, plain, userText } from "./dom.js";
+import { allById, byId, make, moment, plain, userText } from "./dom.js";
 import { Entry } from "./entry.js";
 import { chart } from "./error_chart.js";
 import { badgesOf, titleOf } from "./error_groups.js";
@@ -163,7 +163,7 @@ export const errorGroup = (desk) => {
     );
     byId("group-no-records").hidden = records.length > 0;
     byId("group-records-words").textContent = records.length
-      ? `The newest ${count(records.length, "one", "ones")} that are kept.`
+      ? `The newest that are kept: ${records.length}.`
       : "";
   };
 

@@ -15,7 +15,7 @@ use crate::web::limiter::{Period, Rate, too_many_requests};
 /// Changes of one project's settings by one of its people: more than one and their programs ever
 /// need. A developer must not use up what the owner needs to withdraw the role.
 const OF_PROJECT: Rate = Rate::new(120, Period::Hour, 120);
-/// Roll-backs of one project by its people. They are counted separately: a program that changes
+/// Roll-backs of one project by one of its people. They are counted separately: a program that changes
 /// settings repeatedly must not prevent anybody from undoing a deploy.
 const ROLLBACKS: Rate = Rate::new(120, Period::Hour, 120);
 /// Changes of the settings of all projects by one account.
@@ -74,15 +74,15 @@ impl SettingsLimits {
             .map_err(|wait| refused("your projects", OF_ACCOUNT.burst.get(), wait))
     }
 
-    /// Counts a roll-back of this project.
+    /// Counts a roll-back of this project by this account: nobody may use up those of the others.
     ///
     /// # Errors
     /// `too-many-requests`, with the time to wait.
-    pub async fn count_rollback(&self, slug: &str) -> Result<(), ApiError> {
-        let counted = self.rollbacks.count(&slug.to_owned()).await;
+    pub async fn count_rollback(&self, slug: &str, account: Uuid) -> Result<(), ApiError> {
+        let counted = self.rollbacks.count(&format!("{slug} {account}")).await;
         counted.map_err(|wait| {
             let most = ROLLBACKS.burst.get();
-            let what = format!("This project was rolled back {most} times");
+            let what = format!("You rolled this project back {most} times");
             refused(&what, "", wait)
         })
     }
@@ -151,14 +151,20 @@ mod tests {
         }
         assert_eq!(others, 600 - 240, "of all their projects");
         assert_eq!(written("other", 2).await, 120);
-        let rolled_back = async |slug: &str| {
+        let rolled_back = async |slug: &str, by: u128| {
             let mut rolled_back = 0;
             for _ in 0..200 {
-                rolled_back += usize::from(limits.count_rollback(slug).await.is_ok());
+                let counted = limits.count_rollback(slug, Uuid::from_u128(by));
+                rolled_back += usize::from(counted.await.is_ok());
             }
             rolled_back
         };
-        assert_eq!(rolled_back("a").await, 120, "whatever was written before");
-        assert_eq!(rolled_back("b").await, 120);
+        assert_eq!(
+            rolled_back("a", 1).await,
+            120,
+            "whatever was written before"
+        );
+        assert_eq!(rolled_back("a", 2).await, 120, "whatever others did");
+        assert_eq!(rolled_back("b", 1).await, 120);
     }
 }

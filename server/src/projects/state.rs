@@ -54,9 +54,16 @@ impl ProjectsState {
     ///
     /// # Errors
     /// `too-many-requests`.
-    pub async fn count_rollback(&self, project: &Project, access: Access) -> Result<(), ApiError> {
+    pub async fn count_rollback(
+        &self,
+        caller: &ApiCaller,
+        project: &Project,
+        access: Access,
+    ) -> Result<(), ApiError> {
         if access != Access::Admin {
-            self.settings_limits.count_rollback(&project.slug).await?;
+            self.settings_limits
+                .count_rollback(&project.slug, caller.player)
+                .await?;
         }
         Ok(())
     }

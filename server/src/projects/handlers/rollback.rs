@@ -43,7 +43,9 @@ pub async fn handle(
     ApiJson(wanted): ApiJson<Rollback>,
 ) -> Result<ApiJson<EnvironmentView>, ApiError> {
     let (slug, environment) = (&editor.project.slug, editor.environment);
-    state.count_rollback(&editor.project, editor.access).await?;
+    state
+        .count_rollback(&editor.caller, &editor.project, editor.access)
+        .await?;
     let set = state.platform.store.set_current_deployment(
         slug,
         environment,
