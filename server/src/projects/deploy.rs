@@ -39,6 +39,7 @@ use crate::projects::archive::ArchiveError;
 use crate::projects::removal;
 use crate::projects::staging::StagingError;
 use crate::store::{Store, StoreError};
+use crate::web::api_error::ApiError;
 
 /// The number of kept deployments of an environment.
 pub const KEPT: usize = 10;
@@ -77,6 +78,9 @@ pub enum DeployError {
     /// A file could not be stored.
     #[error("a file could not be stored")]
     Files(#[from] FileError),
+    /// Who sent it may no longer deploy there.
+    #[error("who sent it may no longer deploy there")]
+    Refused(Box<ApiError>),
     /// The store failed.
     #[error("the deployment could not be recorded")]
     Store(#[source] StoreError),

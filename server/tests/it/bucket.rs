@@ -265,6 +265,25 @@ async fn a_deploy_that_is_cut_off_changes_nothing() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_deploy_whose_sender_is_signed_out_while_it_is_stored_changes_nothing() {
+    let bucket = Bucket::start().await;
+    let app = TestApp::with(on(&bucket)).await;
+    let owner = Caller::with_project(&app).await;
+    bucket.proxy.be_silent(true);
+    let before = bucket.proxy.asked();
+    let deploy = owner.deploy("prod", archive(&[("index.html", GOOD.as_bytes())]));
+    let sign_out = async {
+        until(|| bucket.proxy.asked() > before).await;
+        assert_eq!(app.end_sessions(owner.sub).await, 1);
+        bucket.proxy.be_silent(false);
+    };
+    let (refused, ()) = tokio::join!(deploy, sign_out);
+    assert_eq!(refused.status, 401, "{refused:?}");
+    assert_eq!(refused.problem(), "not-signed-in");
+    assert_eq!(send(app.get("game", "/")).await.status, 404);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_read_that_is_cut_off_is_neither_served_nor_kept() {
     let bucket = Bucket::start().await;
     let app = TestApp::with(on(&bucket)).await;

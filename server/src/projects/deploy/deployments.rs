@@ -15,6 +15,7 @@ use uuid::Uuid;
 use super::room::{Room, look_for_room, make_room};
 use super::upload::{Limits, Upload, UploadQueue, too_large};
 use super::{DeployError, Published, Target};
+use crate::domain::audit::By;
 use crate::domain::preview::{AddedPreview, NewPreview};
 use crate::domain::project::{Deployment, FileEntry, Inspection};
 use crate::games::files::FileStore;
@@ -85,7 +86,8 @@ impl Deployments {
     }
 
     /// Deploys an archive that has arrived. It continues to its end whether its caller waits or
-    /// not, so that no deploy is left unfinished. Afterwards nothing of the upload is left.
+    /// not, so that no deploy is left unfinished. Afterwards nothing of the upload is left. All of
+    /// that takes time, so `still_may` is asked last: it returns by whom the deploy is recorded.
     ///
     /// # Errors
     /// [`DeployError`]; the current deployment then stays unchanged.
@@ -93,10 +95,11 @@ impl Deployments {
         self: &Arc<Self>,
         upload: Upload,
         target: Target,
+        still_may: impl Future<Output = Result<By, ApiError>> + Send + 'static,
     ) -> Result<Published, DeployError> {
         let this = Arc::clone(self);
         let whole = tokio::spawn(async move {
-            let published = this.deploy_archive(&upload, &target).await;
+            let published = this.deploy_archive(&upload, target, still_may).await;
             upload.remove().await;
             published
         });
@@ -106,10 +109,11 @@ impl Deployments {
     async fn deploy_archive(
         &self,
         upload: &Upload,
-        target: &Target,
+        target: Target,
+        still_may: impl Future<Output = Result<By, ApiError>> + Send,
     ) -> Result<Published, DeployError> {
         let (from, folder) = (upload.archive(), upload.hold());
-        let address = self.address(target);
+        let address = self.address(&target);
         let _turn = self.uploads.turn().await;
         let unpacked = tokio::task::spawn_blocking(move || {
             let archive = std::fs::File::open(&from).map_err(ArchiveError::Io)?;
@@ -120,7 +124,7 @@ impl Deployments {
             Staged::of(files, &address)
         });
         let staged = unpacked.await.unwrap_or_else(|e| Err(interrupted(e)))?;
-        self.publish(staged, target).await
+        self.publish(staged, target, still_may).await
     }
 
     /// Deploys the platform's own files, by their path.
@@ -140,13 +144,19 @@ impl Deployments {
             Staged::of(files, &address)
         });
         let staged = staged.await.unwrap_or_else(|e| Err(interrupted(e)))?;
-        let published = self.publish(staged, target).await;
+        let by = std::future::ready(Ok(target.by.clone()));
+        let published = self.publish(staged, target.clone(), by).await;
         folder.remove().await;
         published
     }
 
     /// Stores staged files, and makes them the environment's current deployment.
-    async fn publish(&self, staged: Staged, target: &Target) -> Result<Published, DeployError> {
+    async fn publish(
+        &self,
+        staged: Staged,
+        mut target: Target,
+        still_may: impl Future<Output = Result<By, ApiError>> + Send,
+    ) -> Result<Published, DeployError> {
         let Staged {
             files: staged,
             inspection,
@@ -162,12 +172,14 @@ impl Deployments {
         let names = names.into_iter().collect();
         let guard = store.keep(&*self.platform.store, names).await?;
         keep_all(store, staged).await?;
+        let refused = |refusal| DeployError::Refused(Box::new(refusal));
+        target.by = still_may.await.map_err(refused)?;
         // Nothing is removed for files that cannot be stored.
         let removed = match room {
             Room::There => 0,
             Room::ToBeMade => make_room(&self.platform, &target.slug, &files).await?,
         };
-        let deployment = self.record(target, files, inspection).await?;
+        let deployment = self.record(&target, files, inspection).await?;
         drop(guard);
         self.deployed.notify_one();
         let shown = self.hosting.refresh(&target.slug).await;
@@ -175,7 +187,7 @@ impl Deployments {
         Ok(Published {
             deployment,
             label: target.label(),
-            preview: target.preview.clone(),
+            preview: target.preview,
             removed,
         })
     }

@@ -165,7 +165,7 @@ pub(super) async fn upload(
         let upload = state.deployments.admit(caller.player(), length).await?;
         Ok((caller, target, upload))
     };
-    let (mut caller, mut target, upload) = match taken.await {
+    let (mut caller, target, upload) = match taken.await {
         Ok(taken) => taken,
         Err(refusal) => {
             // A client that waits for `100 Continue` has not sent anything (RFC 9110 §10.1.1).
@@ -185,8 +185,14 @@ pub(super) async fn upload(
     // An upload takes time, and its sender may have been signed out meanwhile.
     let may = caller.may_still_change(&state.auth, &target.slug);
     may.await?;
-    target.by = caller.by();
-    let published = state.deployments.deploy(upload, target).await?;
+    // So do unpacking and storing, and the turn for it.
+    let (auth, slug) = (Arc::clone(&state.auth), target.slug.clone());
+    let still_may = async move {
+        caller.may_still_change(&auth, &slug).await?;
+        Ok(caller.by())
+    };
+    let deployed = state.deployments.deploy(upload, target, still_may);
+    let published = deployed.await?;
     let view = DeployedView::of(state, published);
     Ok((StatusCode::CREATED, ApiJson(view)))
 }
@@ -274,6 +280,7 @@ impl From<DeployError> for ApiError {
                 error.refusal("so nothing was deployed, and the environment is unchanged; please deploy again later")
             }
             DeployError::Store(error) => error.into(),
+            DeployError::Refused(refusal) => *refusal,
             DeployError::UnknownProject(_) => ProblemCode::NotFound.into(),
             full @ DeployError::TooManyPreviews { .. } => {
                 Self::new(ProblemCode::QuotaExceeded).with_detail(full.to_string())

@@ -210,6 +210,11 @@ impl Proxy {
         self.gets.load(Ordering::SeqCst)
     }
 
+    /// Returns how many bytes came for the server since it was started or mended.
+    pub(crate) fn asked(&self) -> i64 {
+        i64::MAX - self.up.load(Ordering::SeqCst)
+    }
+
     /// Closes every connection once so many bytes more were sent to the server.
     pub(crate) fn cut_after_sent(&self, bytes: i64) {
         self.up.store(bytes, Ordering::SeqCst);
