@@ -12,20 +12,23 @@ use crate::platform::shared_limits::{SharedLimiter, SharedLimits};
 use crate::web::api_error::ApiError;
 use crate::web::limiter::{Period, Rate, too_many_requests};
 
-/// Changes of one project's settings by one of its people: more than one and their programs ever
+/// Acts of one kind on one project by one of its people: more than one and their programs ever
 /// need. A developer must not use up what the owner needs to withdraw the role.
 const OF_PROJECT: Rate = Rate::new(120, Period::Hour, 120);
-/// Roll-backs of one project by one of its people. They are counted separately: a program that changes
-/// settings repeatedly must not prevent anybody from undoing a deploy.
-const ROLLBACKS: Rate = Rate::new(120, Period::Hour, 120);
-/// Changes of the settings of all projects by one account.
+/// Acts of one kind on all projects by one account.
 const OF_ACCOUNT: Rate = Rate::new(600, Period::Hour, 600);
 
-/// Decisions about the errors of one project by one of its people. They are counted separately: who
-/// goes through a long list must still be able to change settings.
-const DECISIONS_OF_PROJECT: Rate = OF_PROJECT;
-/// Decisions about the errors of all projects by one account.
-const DECISIONS_OF_ACCOUNT: Rate = OF_ACCOUNT;
+/// What the people of a project do. Each kind is counted separately.
+#[derive(Clone, Copy, Debug)]
+pub enum Act {
+    /// A change of the project's settings.
+    Setting,
+    /// A roll-back. A program that changes settings repeatedly must not prevent anybody from undoing
+    /// a deploy.
+    RollBack,
+    /// A decision about errors. Who goes through a long list must still be able to change settings.
+    ErrorDecision,
+}
 
 /// The limits.
 #[derive(Debug)]
@@ -44,67 +47,29 @@ impl SettingsLimits {
         Self {
             of_project: shared.limiter("settings-of-project", &OF_PROJECT, clock),
             of_account: shared.limiter("settings", &OF_ACCOUNT, clock),
-            rollbacks: shared.limiter("rollbacks", &ROLLBACKS, clock),
-            decisions_of_project: shared.limiter(
-                "error-decisions-of-project",
-                &DECISIONS_OF_PROJECT,
-                clock,
-            ),
-            decisions_of_account: shared.limiter("error-decisions", &DECISIONS_OF_ACCOUNT, clock),
+            rollbacks: shared.limiter("rollbacks", &OF_PROJECT, clock),
+            decisions_of_project: shared.limiter("error-decisions-of-project", &OF_PROJECT, clock),
+            decisions_of_account: shared.limiter("error-decisions", &OF_ACCOUNT, clock),
         }
     }
 
-    /// Counts a change of this project's settings by this account.
+    /// Counts an act on this project by this account: nobody may use up those of the others.
     ///
     /// # Errors
     /// `too-many-requests`, with the time to wait.
-    pub async fn count(&self, slug: &str, account: Uuid) -> Result<(), ApiError> {
-        let refused = |of_what: &str, most: u32, wait: Duration| {
-            let what = format!("The settings of {of_what} were written {most} times");
-            let advice = "; a program that writes them repeatedly should write them once";
-            refused(&what, advice, wait)
+    pub async fn count(&self, act: Act, slug: &str, account: Uuid) -> Result<(), ApiError> {
+        let (of_project, of_account) = match act {
+            Act::Setting => (&self.of_project, Some(&self.of_account)),
+            Act::RollBack => (&self.rollbacks, None),
+            Act::ErrorDecision => (&self.decisions_of_project, Some(&self.decisions_of_account)),
         };
-        self.of_project
-            .count(&format!("{slug} {account}"))
-            .await
-            .map_err(|wait| refused("this project", OF_PROJECT.burst.get(), wait))?;
-        self.of_account
-            .count(&account)
-            .await
-            .map_err(|wait| refused("your projects", OF_ACCOUNT.burst.get(), wait))
-    }
-
-    /// Counts a roll-back of this project by this account: nobody may use up those of the others.
-    ///
-    /// # Errors
-    /// `too-many-requests`, with the time to wait.
-    pub async fn count_rollback(&self, slug: &str, account: Uuid) -> Result<(), ApiError> {
-        let counted = self.rollbacks.count(&format!("{slug} {account}")).await;
-        counted.map_err(|wait| {
-            let most = ROLLBACKS.burst.get();
-            let what = format!("You rolled this project back {most} times");
-            refused(&what, "", wait)
-        })
-    }
-
-    /// Counts a decision about errors of this project by this account.
-    ///
-    /// # Errors
-    /// `too-many-requests`, with the time to wait.
-    pub async fn count_decision(&self, slug: &str, account: Uuid) -> Result<(), ApiError> {
-        let refused = |of_what: &str, most: u32, wait: Duration| {
-            let what = format!("You decided {most} times about errors of {of_what}");
-            let advice = "; all errors that a search finds can be deleted at once";
-            refused(&what, advice, wait)
+        let counted = of_project.count(&format!("{slug} {account}")).await;
+        counted.map_err(|wait| act.refused("this project", &OF_PROJECT, wait))?;
+        let Some(of_account) = of_account else {
+            return Ok(());
         };
-        self.decisions_of_project
-            .count(&format!("{slug} {account}"))
-            .await
-            .map_err(|wait| refused("this project", DECISIONS_OF_PROJECT.burst.get(), wait))?;
-        self.decisions_of_account
-            .count(&account)
-            .await
-            .map_err(|wait| refused("your projects", DECISIONS_OF_ACCOUNT.burst.get(), wait))
+        let counted = of_account.count(&account).await;
+        counted.map_err(|wait| act.refused("your projects", &OF_ACCOUNT, wait))
     }
 
     /// Removes projects and accounts that have been quiet for long enough.
@@ -117,13 +82,27 @@ impl SettingsLimits {
     }
 }
 
-/// Returns `too-many-requests` with what was done too often, and the time to wait.
-fn refused(what: &str, advice: &str, wait: Duration) -> ApiError {
-    let minutes = wait.as_secs().div_ceil(60).max(1);
-    too_many_requests(wait).with_detail(format!(
-        "{what} within a short time, so nothing was changed now. Try again in {minutes} \
-         min{advice}."
-    ))
+impl Act {
+    /// Returns `too-many-requests` with what was done too often, and the time to wait.
+    fn refused(self, of_what: &str, rate: &Rate, wait: Duration) -> ApiError {
+        let most = rate.burst.get();
+        let (what, advice) = match self {
+            Self::Setting => (
+                format!("The settings of {of_what} were written {most} times"),
+                "; a program that writes them repeatedly should write them once",
+            ),
+            Self::RollBack => (format!("You rolled this project back {most} times"), ""),
+            Self::ErrorDecision => (
+                format!("You decided {most} times about errors of {of_what}"),
+                "; all errors that a search finds can be deleted at once",
+            ),
+        };
+        let minutes = wait.as_secs().div_ceil(60).max(1);
+        too_many_requests(wait).with_detail(format!(
+            "{what} within a short time, so nothing was changed now. Try again in {minutes} \
+             min{advice}."
+        ))
+    }
 }
 
 #[cfg(test)]
@@ -138,7 +117,9 @@ mod tests {
         let written = async |slug: &str, owner: u128| {
             let mut written = 0;
             for _ in 0..200 {
-                let counted = limits.count(slug, Uuid::from_u128(owner)).await;
+                let counted = limits
+                    .count(Act::Setting, slug, Uuid::from_u128(owner))
+                    .await;
                 written += usize::from(counted.is_ok());
             }
             written
@@ -154,7 +135,7 @@ mod tests {
         let rolled_back = async |slug: &str, by: u128| {
             let mut rolled_back = 0;
             for _ in 0..200 {
-                let counted = limits.count_rollback(slug, Uuid::from_u128(by));
+                let counted = limits.count(Act::RollBack, slug, Uuid::from_u128(by));
                 rolled_back += usize::from(counted.await.is_ok());
             }
             rolled_back

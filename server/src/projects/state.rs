@@ -9,7 +9,7 @@ use crate::games::GamesState;
 use crate::hosting::HostingState;
 use crate::platform::Platform;
 use crate::projects::deploy::Deployments;
-use crate::projects::settings_limits::SettingsLimits;
+use crate::projects::settings_limits::{Act, SettingsLimits};
 use crate::web::api_error::ApiError;
 
 /// The state of projects.
@@ -30,58 +30,22 @@ pub struct ProjectsState {
 }
 
 impl ProjectsState {
-    /// Counts a change of the project's settings by its people. There is no limit for
-    /// administrators: their actions must not have to wait because of others. Requests that
-    /// are rejected for another reason are not counted.
+    /// Counts an act on the project by its people. There is no limit for administrators: their actions
+    /// must not have to wait because of others. Requests that are rejected for another reason are not
+    /// counted.
     ///
     /// # Errors
     /// `too-many-requests`.
-    pub async fn count_setting(
+    pub async fn count(
         &self,
+        act: Act,
         caller: &ApiCaller,
         project: &Project,
         access: Access,
     ) -> Result<(), ApiError> {
         if access != Access::Admin {
-            self.settings_limits
-                .count(&project.slug, caller.player)
-                .await?;
-        }
-        Ok(())
-    }
-
-    /// Counts a roll-back of the project by its people, like [`Self::count_setting`].
-    ///
-    /// # Errors
-    /// `too-many-requests`.
-    pub async fn count_rollback(
-        &self,
-        caller: &ApiCaller,
-        project: &Project,
-        access: Access,
-    ) -> Result<(), ApiError> {
-        if access != Access::Admin {
-            self.settings_limits
-                .count_rollback(&project.slug, caller.player)
-                .await?;
-        }
-        Ok(())
-    }
-
-    /// Counts a decision about errors of the project by its people, like [`Self::count_setting`].
-    ///
-    /// # Errors
-    /// `too-many-requests`.
-    pub async fn count_decision(
-        &self,
-        caller: &ApiCaller,
-        project: &Project,
-        access: Access,
-    ) -> Result<(), ApiError> {
-        if access != Access::Admin {
-            self.settings_limits
-                .count_decision(&project.slug, caller.player)
-                .await?;
+            let limits = &self.settings_limits;
+            limits.count(act, &project.slug, caller.player).await?;
         }
         Ok(())
     }

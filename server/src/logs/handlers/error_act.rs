@@ -4,6 +4,7 @@
 use crate::auth::project_caller::ProjectEditor;
 use crate::domain::audit::AuditKind;
 use crate::logs::LogsState;
+use crate::projects::settings_limits::Act;
 use crate::web::api_error::ApiError;
 
 /// Counts an act against the limits of the caller.
@@ -19,7 +20,7 @@ pub(super) async fn count(state: &LogsState, editor: &ProjectEditor) -> Result<(
     } = editor;
     state
         .projects
-        .count_decision(caller, project, *access)
+        .count(Act::ErrorDecision, caller, project, *access)
         .await
 }
 

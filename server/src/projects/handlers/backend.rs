@@ -15,6 +15,7 @@ use crate::auth::project_caller::{EnvironmentEditor, EnvironmentPath};
 use crate::domain::project::BackendSettings;
 use crate::hosting::backends::AddressPolicy;
 use crate::projects::ProjectsState;
+use crate::projects::settings_limits::Act;
 use crate::web::api::{ApiJson, invalid};
 use crate::web::api_error::ApiError;
 
@@ -80,7 +81,7 @@ pub async fn handle(
         .map_err(invalid)?;
     let by = editor.by();
     state
-        .count_setting(&editor.caller, &editor.project, editor.access)
+        .count(Act::Setting, &editor.caller, &editor.project, editor.access)
         .await?;
     let changed = state
         .platform

@@ -22,6 +22,7 @@ use crate::domain::deploy_token::{
     AddedDeployToken, DeploySecret, DeployToken, NewDeployToken, expiry, parse_name,
 };
 use crate::projects::ProjectsState;
+use crate::projects::settings_limits::Act;
 use crate::web::api::{ApiJson, invalid};
 use crate::web::api_error::ApiError;
 
@@ -180,7 +181,7 @@ pub async fn create(
 ) -> Result<(StatusCode, ApiJson<CreatedView>), ApiError> {
     let access = Access::Role(Role::Owner);
     state
-        .count_setting(&owner.caller, &owner.project, access)
+        .count(Act::Setting, &owner.caller, &owner.project, access)
         .await?;
     let platform = &state.platform;
     let now = platform.clock.now();

@@ -12,6 +12,7 @@ use super::views::EnvironmentView;
 use crate::auth::project_caller::{EnvironmentEditor, EnvironmentPath};
 use crate::domain::project::Frames;
 use crate::projects::ProjectsState;
+use crate::projects::settings_limits::Act;
 use crate::web::api::{ApiJson, invalid};
 use crate::web::api_error::ApiError;
 
@@ -86,7 +87,7 @@ pub async fn handle(
     let frames = wanted.ancestors.frames().map_err(invalid)?;
     let by = editor.by();
     state
-        .count_setting(&editor.caller, &editor.project, editor.access)
+        .count(Act::Setting, &editor.caller, &editor.project, editor.access)
         .await?;
     let changed = state
         .platform

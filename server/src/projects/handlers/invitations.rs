@@ -26,6 +26,7 @@ use crate::domain::people::{
     NewInvitation, PeopleLimits,
 };
 use crate::projects::ProjectsState;
+use crate::projects::settings_limits::Act;
 use crate::web::api::ApiJson;
 use crate::web::api_error::ApiError;
 
@@ -192,7 +193,9 @@ pub async fn create(
 ) -> Result<(StatusCode, ApiJson<CreatedView>), ApiError> {
     let (platform, project) = (&state.platform, &owner.project);
     let access = Access::Role(Role::Owner);
-    state.count_setting(&owner.caller, project, access).await?;
+    state
+        .count(Act::Setting, &owner.caller, project, access)
+        .await?;
     let now = platform.clock.now();
     let secret = InvitationSecret::generate(&*platform.entropy);
     let invitation = Invitation {

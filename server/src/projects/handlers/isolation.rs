@@ -10,6 +10,7 @@ use utoipa::ToSchema;
 use super::views::EnvironmentView;
 use crate::auth::project_caller::{EnvironmentEditor, EnvironmentPath};
 use crate::projects::ProjectsState;
+use crate::projects::settings_limits::Act;
 use crate::web::api::ApiJson;
 use crate::web::api_error::ApiError;
 
@@ -42,7 +43,7 @@ pub async fn handle(
     let (slug, environment) = (&editor.project.slug, editor.environment);
     let (isolated, by) = (wanted.cross_origin_isolated, editor.by());
     state
-        .count_setting(&editor.caller, &editor.project, editor.access)
+        .count(Act::Setting, &editor.caller, &editor.project, editor.access)
         .await?;
     let changed = state
         .platform

@@ -15,6 +15,7 @@ use crate::domain::listing::{
 use crate::games::catalogue::Game;
 use crate::games::page_metadata::{GameListing, cover_address};
 use crate::projects::ProjectsState;
+use crate::projects::settings_limits::Act;
 use crate::web::api::{ApiJson, invalid};
 use crate::web::api_error::ApiError;
 
@@ -126,7 +127,7 @@ pub async fn set(
     let own = wanted.own.parse(game.as_deref()).map_err(invalid)?;
     let by = editor.by();
     state
-        .count_setting(&editor.caller, &editor.project, editor.access)
+        .count(Act::Setting, &editor.caller, &editor.project, editor.access)
         .await?;
     let now = state.platform.clock.now();
     let store = &state.platform.store;

@@ -17,6 +17,7 @@ use crate::auth::project_caller::{ProjectOwner, ProjectPath, ProjectReader};
 use crate::domain::date::rfc3339;
 use crate::domain::people::{ChangedMember, HandedOn, Person};
 use crate::projects::ProjectsState;
+use crate::projects::settings_limits::Act;
 use crate::web::api::ApiJson;
 use crate::web::api_error::ApiError;
 
@@ -179,7 +180,9 @@ pub async fn change_role(
     }
     let access = Access::Role(Role::Owner);
     let project = &owner.project;
-    state.count_setting(&owner.caller, project, access).await?;
+    state
+        .count(Act::Setting, &owner.caller, project, access)
+        .await?;
     let (to, now) = ((sub, new.role.into()), state.platform.clock.now());
     let store = &state.platform.store;
     let changed = store.change_role(&project.slug, player, to, owner.by(), now);

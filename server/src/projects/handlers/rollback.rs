@@ -12,6 +12,7 @@ use uuid::Uuid;
 use super::views::EnvironmentView;
 use crate::auth::project_caller::{EnvironmentEditor, EnvironmentPath};
 use crate::projects::ProjectsState;
+use crate::projects::settings_limits::Act;
 use crate::store::StoreError;
 use crate::web::api::ApiJson;
 use crate::web::api_error::ApiError;
@@ -44,7 +45,12 @@ pub async fn handle(
 ) -> Result<ApiJson<EnvironmentView>, ApiError> {
     let (slug, environment) = (&editor.project.slug, editor.environment);
     state
-        .count_rollback(&editor.caller, &editor.project, editor.access)
+        .count(
+            Act::RollBack,
+            &editor.caller,
+            &editor.project,
+            editor.access,
+        )
         .await?;
     let set = state.platform.store.set_current_deployment(
         slug,

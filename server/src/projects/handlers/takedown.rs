@@ -14,6 +14,7 @@ use crate::auth::project_caller::{ProjectManager, ProjectPath};
 use crate::domain::player::{REASON_CHARS, parse_reason};
 use crate::domain::takedown::{Change, Changed};
 use crate::projects::ProjectsState;
+use crate::projects::settings_limits::Act;
 use crate::web::api::{ApiJson, invalid};
 use crate::web::api_error::ApiError;
 
@@ -122,7 +123,7 @@ async fn change(
     if matches!(change, Change::Enable | Change::Restore) {
         let caller = &manager.caller;
         state
-            .count_setting(caller, &manager.project, manager.access)
+            .count(Act::Setting, caller, &manager.project, manager.access)
             .await?;
     }
     let (by, project) = (manager.by(), manager.project);

@@ -16,6 +16,7 @@ use crate::auth::project_caller::{ProjectEditor, ProjectPath, ProjectReader};
 use crate::domain::date::rfc3339;
 use crate::domain::webhook::{NewWebhook, Webhook, WebhookSecret};
 use crate::hosting::backends::{AddressPolicy, Sent};
+use crate::projects::settings_limits::Act;
 use crate::projects::{ProjectsState, alerts};
 use crate::web::api::{ApiJson, invalid};
 use crate::web::api_error::ApiError;
@@ -203,7 +204,7 @@ pub async fn set(
     let reach = state.hosting.backends.reach();
     let url = address(&wanted.url, reach, platform.origin.is_local()).map_err(invalid)?;
     state
-        .count_setting(&editor.caller, &editor.project, editor.access)
+        .count(Act::Setting, &editor.caller, &editor.project, editor.access)
         .await?;
     let secret = WebhookSecret::generate(&*platform.entropy);
     let new = NewWebhook {
@@ -268,7 +269,7 @@ pub async fn test(
             .with_detail("This project has no webhook. Set one first.")
     })?;
     state
-        .count_setting(&editor.caller, &editor.project, editor.access)
+        .count(Act::Setting, &editor.caller, &editor.project, editor.access)
         .await?;
     let now = platform.clock.now();
     let id = format!("test-{}", platform.entropy.uuid_v7(now));
