@@ -71,8 +71,8 @@ pub(crate) fn run(workspace: &Workspace) -> Result<ExitCode> {
 pub(crate) fn explain(workspace: &Workspace) -> Result<ExitCode> {
     setup::run(workspace, setup::Purpose::Serve)?;
     terminal::note("compressing runtime.js without each of its parts");
-    let package = ["--package", "platform-loader", "--example", "explain"];
-    let example = [&["run", "--quiet"], &package[..]].concat();
+    let package = "platform-loader";
+    let example = ["run", "--quiet", "-p", package, "--example", "explain"];
     run_command(&mut cargo(&workspace.root, &example))?;
     Ok(ExitCode::SUCCESS)
 }

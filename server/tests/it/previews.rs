@@ -1,11 +1,13 @@
 //! Previews: what is shown at their addresses, whose settings and audience they have, and how they
 //! end.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use platform_protocol::names::Environment;
 use platform_server::domain::audit::Actor;
 use platform_server::domain::preview::NewPreview;
+use platform_server::domain::project::Deployment;
 use platform_server::domain::takedown::Change;
 use platform_server::projects::deploy;
 use reqwest::Method;
@@ -188,6 +190,12 @@ async fn another_deploy_replaces_what_a_preview_shows_and_nothing_of_it_stays() 
     assert_eq!(again.problem(), "not-found");
 }
 
+/// What the server knows of the deployment that the preview `rings` shows.
+fn shown_as_rings(app: &TestApp) -> Arc<Deployment> {
+    let shown = app.running.state.games.catalogue.find("rings--game");
+    shown.unwrap().deployment.clone().unwrap()
+}
+
 #[tokio::test]
 async fn no_list_of_a_previews_files_is_in_memory_and_every_file_is_found() {
     let app = TestApp::start().await;
@@ -207,15 +215,6 @@ async fn no_list_of_a_previews_files_is_in_memory_and_every_file_is_found() {
         .ask(Method::PUT, &format!("{PREVIEWS}/rings"))
         .header("content-type", "application/gzip");
     assert_eq!(send(request.body(archive(&files))).await.status, 201);
-    let catalogue = &app.running.state.games.catalogue;
-    let deployment = || {
-        catalogue
-            .find("rings--game")
-            .unwrap()
-            .deployment
-            .clone()
-            .unwrap()
-    };
     for (path, status, text) in [
         ("/", 200, "start"),
         ("/index.html", 200, "start"),
@@ -233,7 +232,7 @@ async fn no_list_of_a_previews_files_is_in_memory_and_every_file_is_found() {
             (status, text),
             "{path}"
         );
-        assert!(deployment().files.is_empty(), "{path}");
+        assert!(shown_as_rings(&app).files.is_empty(), "{path}");
     }
     let coded = app.get("rings--game", "/b%20c.js");
     let coded = send(coded.header("accept-encoding", "br")).await;
@@ -249,13 +248,7 @@ async fn a_preview_that_was_just_deployed_or_removed_elsewhere_shows_nothing_old
     let state = &app.running.state;
     // What another node writes is in the store before this one reads it.
     let store = &state.platform.store;
-    let catalogue = &state.games.catalogue;
-    let shown = catalogue
-        .find("rings--game")
-        .unwrap()
-        .deployment
-        .clone()
-        .unwrap();
+    let shown = shown_as_rings(&app);
     let mut second = store.find_deployment(shown.id).await.unwrap().unwrap();
     second.id = state.platform.entropy.uuid_v4();
     second.files.remove("game-0a1b2c3d.js");
@@ -269,13 +262,7 @@ async fn a_preview_that_was_just_deployed_or_removed_elsewhere_shows_nothing_old
     let script = "/game-0a1b2c3d.js";
     assert_eq!(send(app.get("rings--game", script)).await.status, 404);
     assert_eq!(page(&app, "rings--game").await.text(), "first");
-    let shown = catalogue
-        .find("rings--game")
-        .unwrap()
-        .deployment
-        .clone()
-        .unwrap();
-    assert_eq!(shown.id, id);
+    assert_eq!(shown_as_rings(&app).id, id);
     let removed = store.remove_preview("game", "rings", Actor::Own.into(), NOW);
     assert!(removed.await.unwrap());
     // The server may have followed the change in this moment.
