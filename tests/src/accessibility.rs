@@ -64,23 +64,28 @@ impl Stage {
         let narrow = matches!(look, Look::Phone | Look::DarkPhone);
         let scheme = if dark { "dark" } else { "" };
         let media = json!({ "features": [{ "name": "prefers-color-scheme", "value": scheme }] });
-        let (metrics, size) = if narrow {
-            let phone =
-                json!({ "width": 390, "height": 844, "deviceScaleFactor": 2, "mobile": true });
-            ("Emulation.setDeviceMetricsOverride", phone)
+        // Both sizes are set: a browser that only takes one back was once seen to keep it.
+        let size = if narrow {
+            json!({ "width": 390, "height": 844, "deviceScaleFactor": 2, "mobile": true })
         } else {
-            ("Emulation.clearDeviceMetricsOverride", json!({}))
+            json!({ "width": 1280, "height": 800, "deviceScaleFactor": 1, "mobile": false })
         };
-        for (method, parameters) in [("Emulation.setEmulatedMedia", media), (metrics, size)] {
+        for (method, parameters) in [
+            ("Emulation.setEmulatedMedia", media),
+            ("Emulation.setDeviceMetricsOverride", size),
+        ] {
             let done = tools.send_raw(method, parameters).await;
             done.unwrap_or_else(|error| panic!("{method}: {error}"));
         }
         let shown = "return [matchMedia('(prefers-color-scheme: dark)').matches, innerWidth < 500]";
+        let mut seen = Value::Null;
         // Laying out a large page again takes a moment.
-        poll::until(&format!("the page is shown as {look:?}"), async || {
-            (self.look(shown, vec![]).await == json!([dark, narrow])).then_some(())
+        let come = poll::comes(async || {
+            seen = self.look(shown, vec![]).await;
+            (seen == json!([dark, narrow])).then_some(())
         })
         .await;
+        assert!(come.is_some(), "{look:?}: dark and narrow are {seen}");
     }
 
     /// Returns all findings for the displayed page, one per line; an empty list in other engines
