@@ -1,5 +1,5 @@
 // What the parts of runtime.js use and do not declare themselves. The loader puts them into one
-// function, together with page.js and with the glue that wasm-bindgen makes, in src/glue.rs.
+// function, together with page.js, in src/bind.rs.
 
 import type * as Page from "../runtime-wasm/src/web/page.js";
 
@@ -13,31 +13,15 @@ declare global {
   const VERSION: string;
   const IMPORTS: WebAssembly.Imports;
 
-  // The glue. `wasm` has the exports of runtime-wasm/src/exports.rs.
-  function __wbg_set_wasm(exports: WebAssembly.Exports): void;
-  // It is undefined until the module has started, for all that can run before.
-  const wasm: {
-    __wbindgen_start(): void;
-    settle(task: number, isFulfilled: boolean, value: unknown): void;
-    wake(isRestored: boolean, isInDoubt?: boolean): void;
-    heldToken(): string | undefined;
-    look(isVisible: boolean, isUsed: boolean, interval: number): boolean;
-    goAway(): boolean;
-    keepRecord(hash: number, bytes: number, isUrgent: boolean): number;
-    takeBatch(isAtOnce: boolean): number;
-    takeLeftOut(): number;
-    endBatch(size: number, records: number, pause: number): boolean;
-    getAccessToken(isForced: boolean): Promise<string>;
-    call(request: Request): Promise<Response>;
-    signOut(redirect?: string | URL | null): Promise<void>;
-  };
-
   // page.js.
   const become: typeof Page.become;
+  const call: typeof Page.call;
   const claims: typeof Page.claims;
   const connect: typeof Page.connect;
   const follow: typeof Page.follow;
+  const getAccessToken: typeof Page.getAccessToken;
   const hasMinted: typeof Page.hasMinted;
+  const heldToken: typeof Page.heldToken;
   const isLocal: typeof Page.isLocal;
   const isOwn: typeof Page.isOwn;
   const known: typeof Page.known;
@@ -50,7 +34,10 @@ declare global {
   const report: typeof Page.report;
   const request: typeof Page.request;
   const resolve: typeof Page.resolve;
+  const signOut: typeof Page.signOut;
   const stopListening: typeof Page.stopListening;
+  const useModule: typeof Page.useModule;
+  const wasm: typeof Page.wasm;
 
   // What TypeScript's own declarations do not have.
   interface Console {

@@ -15,17 +15,19 @@ use anyhow::{Context as _, Result, ensure};
 use platform_compression::{BEST, SMALL, brotli};
 use platform_loader::assemble::{self, Script};
 use platform_loader::module::{self, Names};
-use platform_loader::{Options, build, glue, shrink};
+use platform_loader::{Options, bind, build, shrink};
 use sourcemap::SourceMap;
-use wasmparser::{KnownCustom, Name, Parser, Payload};
+use wasmparser::{ExternalKind, KnownCustom, Name, Parser, Payload};
 
 /// Pieces of a file.
 type Pieces = Vec<Range<usize>>;
 
 /// What the parts of the script are for, by the names of their files.
-const FILES: [(&str, &str); 6] = [
-    ("page.js", "the browser's functions that the module calls"),
-    ("glue.js", "what wasm-bindgen writes between both"),
+const FILES: [(&str, &str); 5] = [
+    (
+        "page.js",
+        "requests: tokens, `platform.fetch`, signing out, and the browser's functions",
+    ),
     ("presence.js", "who plays: the page's events"),
     ("log.js", "the log of errors and console lines"),
     (
@@ -37,17 +39,14 @@ const FILES: [(&str, &str); 6] = [
 
 /// What the parts of the module are for, by the module that their functions are named after. The first
 /// that a name contains counts.
-const MODULES: [(&str, &str); 10] = [
-    (
-        "platform_runtime::flow",
-        "requests: tokens, `platform.fetch`, signing out",
-    ),
+const MODULES: [(&str, &str); 7] = [
     ("platform_runtime::token", "the rules of tokens"),
     ("platform_runtime::log", "the rules of the log"),
     ("platform_runtime::presence", "the rules of who plays"),
-    ("platform_runtime::problem", "the sentences of problems"),
-    ("platform_runtime::web", "tasks and promises"),
-    ("platform_runtime::exports", "what the script calls"),
+    (
+        "platform_runtime::exports",
+        "what the script calls, with the rules that are only called there",
+    ),
     ("platform_runtime::heap", "memory"),
     (
         "platform_runtime",
@@ -55,6 +54,9 @@ const MODULES: [(&str, &str); 10] = [
     ),
     ("", "the standard library and wasm-bindgen"),
 ];
+
+/// The name of an exported function, for [`is_of`].
+const EXPORTED: &str = "platform_runtime7exports";
 
 /// A row of the table.
 struct Part {
@@ -155,7 +157,7 @@ fn parts_of_script(dist: &Path, file: &str, start: usize, whole: usize) -> Resul
 /// too, so it is not the shipped one byte for byte; it must be as small.
 fn parts_of_module(root: &Path, (file, start): (&str, usize), whole: usize) -> Result<Vec<Part>> {
     let compiled = module::compile(root, "platform-runtime")?;
-    let named = glue::bind(root, &compiled, Names::Kept)?;
+    let named = bind::bind(root, &compiled, Names::Kept)?;
     let folder = tempfile::tempdir()?;
     let tools = shrink::Tools::find(root);
     let named = tools.optimise(&named.wasm, folder.path(), Names::Kept)?;
@@ -234,10 +236,17 @@ fn pieces_of(module: &[u8]) -> Result<(Pieces, Pieces)> {
 fn names(module: &[u8]) -> Result<Vec<String>> {
     let (mut imported, mut functions) = (0, 0);
     let mut names = BTreeMap::new();
+    let mut exported = Vec::new();
     for payload in Parser::new(0).parse_all(module) {
         match payload? {
             Payload::ImportSection(section) => imported = section.count(),
             Payload::FunctionSection(section) => functions = section.count(),
+            Payload::ExportSection(section) => {
+                for export in section {
+                    let export = export?;
+                    exported.extend((export.kind == ExternalKind::Func).then_some(export.index));
+                }
+            }
             Payload::CustomSection(section) => {
                 let KnownCustom::Name(section) = section.as_known() else {
                     continue;
@@ -254,6 +263,12 @@ fn names(module: &[u8]) -> Result<Vec<String>> {
             _ => {}
         }
     }
+    // What the script calls is named after nothing.
+    names.extend(
+        exported
+            .into_iter()
+            .map(|index| (index, EXPORTED.to_owned())),
+    );
     let numbers = imported..imported + functions;
     Ok(numbers
         .map(|number| names.remove(&number).unwrap_or_default())

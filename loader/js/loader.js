@@ -1,5 +1,5 @@
 // The loader: starts the module and defines `platform` on the page. It is built into one function
-// together with page.js and the glue from wasm-bindgen, whose names it uses. The function's
+// together with page.js, whose names it uses. The function's
 // arguments are PAYLOAD (the module as a string of ASCII), MASK (undoes the masking of its bytes)
 // and SETTINGS (what the server wrote into the file).
 
@@ -81,8 +81,7 @@ const release = () => {
 
 /** @param {WebAssembly.Module} module */
 const start = (module) => {
-  __wbg_set_wasm(new Instance(module, IMPORTS).exports);
-  wasm.__wbindgen_start();
+  useModule(new Instance(module, IMPORTS).exports);
   release();
   if (!isLocal()) observe(true);
 };
@@ -136,12 +135,12 @@ const getToken = (isForced) => {
   if (waiting) {
     // As in the module: a forced caller gets no token that was requested before.
     if (isForced && hasMinted) {
-      const again = () => ask(() => wasm.getAccessToken(true));
-      return ask(() => wasm.getAccessToken(false)).then(again, again);
+      const again = () => ask(() => getAccessToken(true));
+      return ask(() => getAccessToken(false)).then(again, again);
     }
     mintEarly();
   }
-  return ask(() => wasm.getAccessToken(isForced));
+  return ask(() => getAccessToken(isForced));
 };
 
 if (before) {
@@ -152,12 +151,7 @@ if (before) {
   );
 } else {
   const nativeError = console.error.bind(console);
-  connect(
-    (...outcome) => wasm.settle(...outcome),
-    authUrl,
-    platformOrigin,
-    /^(localhost|[\d.]+|\[.*])$/.test(location.hostname),
-  );
+  connect(authUrl, platformOrigin, /^(localhost|[\d.]+|\[.*])$/.test(location.hostname));
   if (!isLocal()) {
     watchErrors();
     watchConsole();
@@ -177,7 +171,7 @@ if (before) {
         // Read at once, as by the browser's own: the game may change the arguments afterwards.
         const made = request(input, init);
         if (waiting && !made.signal.aborted) mintEarly();
-        return ask(() => wasm.call(made));
+        return ask(() => call(made));
       },
       getAccessToken: (options) => getToken(!!options?.forceRefresh),
       player: async () => {
@@ -186,7 +180,7 @@ if (before) {
       },
       loginUrl,
       profileUrl: way("/profile"),
-      signOut: (redirect) => ask(() => wasm.signOut(redirect)),
+      signOut: (redirect) => ask(() => signOut(redirect)),
       reportError: logError,
       PlatformError,
       version: VERSION,

@@ -157,7 +157,7 @@ const sendLog = async (atOnce) => {
       "/__platform/logs",
       // Half a surrogate pair is not valid text elsewhere.
       JSON.stringify({ page, records: sent }, (_key, value) => value?.toWellFormed?.() ?? value),
-      wasm.heldToken(),
+      heldToken(),
       size > 0,
     );
     pause =

@@ -27,7 +27,7 @@ const beat = (token, leaving) =>
     .then(
       /** @type {(response: Response) => unknown} */ ({ status }) => {
         if (status === 401 || status === 403) wasm.wake(true);
-        return status === 401 && wasm.getAccessToken(false);
+        return status === 401 && getAccessToken(false);
       },
     )
     .catch(() => {});
@@ -71,7 +71,7 @@ const watchPlayer = (interval) => {
     const visible = counts && !document.hidden;
     if (wasm.look(visible, (visible && !isFirst && padsMoved()) || used, interval)) {
       // Without a token there is no player to count.
-      wasm.getAccessToken(false).then(beat, () => {});
+      getAccessToken(false).then(beat, () => {});
     }
     used = false;
     sendLog();
@@ -106,7 +106,7 @@ const watchPage = () => {
     turn();
     if (isLocal()) return;
     listen(signedOut);
-    if (known) wasm.getAccessToken(false).catch(() => {});
+    if (known) getAccessToken(false).catch(() => {});
   });
   document.addEventListener("visibilitychange", () => {
     if (document.hidden) {
@@ -117,7 +117,7 @@ const watchPage = () => {
   addEventListener("pagehide", () => {
     stopListening();
     startNow();
-    if (wasm?.goAway()) beat(wasm.heldToken(), true);
+    if (wasm?.goAway()) beat(heldToken(), true);
     sendLog(true);
   });
 };

@@ -5,7 +5,7 @@
 //! | step | module |
 //! |---|---|
 //! | compile `runtime-wasm` for wasm32 | [`module`] |
-//! | make the glue, shorten names, put the script together | [`glue`] |
+//! | bind the module to the page, shorten names, put the script together | [`bind`] |
 //! | shrink module and script with tools from npm | [`shrink`] |
 //! | write the module as a string, finish the source map | [`assemble`] |
 //! | measure what was built | [`report`] |
@@ -14,7 +14,7 @@
 //! dependencies. The program `loader` calls it as well.
 
 pub mod assemble;
-pub mod glue;
+pub mod bind;
 pub mod module;
 pub mod report;
 pub mod shrink;
@@ -83,7 +83,7 @@ fn build_locked(root: &Path, dist: &Path) -> Result<Report> {
     let _ = fs::remove_file(&stamp);
 
     let compiled = module::compile(root, "platform-runtime")?;
-    let bound = glue::bind(root, &compiled, Names::Removed)?;
+    let bound = bind::bind(root, &compiled, Names::Removed)?;
     let wasm = tools.optimise(&bound.wasm, dist, Names::Removed)?;
     let script = tools.minify(&bound.sources, dist)?;
     let built = assemble::assemble(&script, &wasm)?;

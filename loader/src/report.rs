@@ -16,7 +16,7 @@ pub struct Report {
     pub file: Size,
     /// The module alone, before it is written as a string.
     pub module: Size,
-    /// The script alone: loader, page functions and glue.
+    /// The script alone: loader, and page functions.
     pub script: Size,
     /// The whole file in brotli.
     pub brotli: u64,

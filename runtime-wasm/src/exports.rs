@@ -1,40 +1,103 @@
-//! The functions that JavaScript calls. They convert and delegate, nothing else.
+//! The functions that JavaScript calls. They convert and delegate, nothing else. Requests, callers
+//! and tokens are numbers here: a token has the number of the request that brought it.
 
 use std::cell::RefCell;
 
-use js_sys::Promise;
 use wasm_bindgen::prelude::*;
 
-use crate::flow;
 use crate::log::{Log, Place};
 use crate::presence::Presence;
-use crate::token::Want;
-use crate::web::task::{resume, spawn};
-use crate::web::{Request, deferred, monotonic, promise};
+use crate::token::{self, Instant, Step, Want};
+use crate::web::{exchange, now, tell};
+
+/// The page keeps the one token in hand and the last failure, so neither is told again.
+type Tokens = token::Tokens<u32, (), u32>;
 
 thread_local! {
+    static TOKENS: RefCell<Tokens> = const { RefCell::new(Tokens::new()) };
     static PRESENCE: RefCell<Presence> = const { RefCell::new(Presence::new()) };
     static LOG: RefCell<Log> = const { RefCell::new(Log::new()) };
 }
 
-/// The promise that task `number` waits for was settled.
+/// A caller asks for a token. `want` is 0 for any, negative for a token that is requested after
+/// this call, else the number of the request whose token a backend refused.
 #[wasm_bindgen]
-pub fn settle(number: u32, fulfilled: bool, value: JsValue) {
-    resume(number, if fulfilled { Ok(value) } else { Err(value) });
+pub fn ask(caller: u32, want: i32) {
+    let want = match u32::try_from(want) {
+        Ok(0) => Want::Any,
+        Ok(refused) => Want::Other(refused),
+        Err(_) => Want::Fresh,
+    };
+    // The clocks are read before the tokens are borrowed: a page may have replaced them by its own,
+    // which may ask for a token.
+    let now = now();
+    match TOKENS.with_borrow_mut(|tokens| tokens.ask(now, want, caller)) {
+        Step::Answer(caller, answer) => tell(caller, answer.is_ok()),
+        Step::Start(number) => exchange(number),
+        Step::Wait => {}
+    }
+}
+
+/// The request of this number is sent now. False if it is no longer wanted.
+#[wasm_bindgen]
+#[must_use]
+pub fn begin(number: u32) -> bool {
+    let now = now();
+    TOKENS.with_borrow_mut(|tokens| tokens.begin(now, number))
+}
+
+/// Whether anybody still wants the outcome of this request.
+#[wasm_bindgen(js_name = isWanted)]
+#[must_use]
+pub fn is_wanted(number: u32) -> bool {
+    TOKENS.with_borrow(|tokens| tokens.is_wanted(number))
+}
+
+/// The request of this number ended: with the response's status if it failed, with or without a
+/// token, and with a time in milliseconds: the token's life, or how long to wait.
+#[wasm_bindgen]
+pub fn end(number: u32, status: u16, has_token: bool, is_expired: bool, time: f64) {
+    let outcome = if has_token {
+        Ok((number, time))
+    } else {
+        Err((token::Failure::of(status, is_expired, time), ()))
+    };
+    // Settling a promise runs none of the page's code at once, so no call comes in while the tokens
+    // are borrowed.
+    start(|tokens, now| {
+        tokens.end(now, number, outcome, &mut |caller, answer| {
+            tell(caller, answer.is_ok());
+        })
+    });
+}
+
+/// Whether the token in hand has not expired.
+#[wasm_bindgen(js_name = hasToken)]
+#[must_use]
+pub fn has_token() -> bool {
+    let now = now();
+    TOKENS.with_borrow(|tokens| tokens.held(now).is_some())
+}
+
+/// The player signed out: the token must not be used any more.
+#[wasm_bindgen]
+pub fn forget() {
+    TOKENS.with_borrow_mut(Tokens::forget);
 }
 
 /// The page may have been asleep. `restored`: it comes from the back/forward cache, or the player
 /// signed out. With `doubt`, a token that is not new is replaced.
 #[wasm_bindgen]
 pub fn wake(restored: bool, doubt: bool) {
-    flow::wake(restored, doubt);
+    start(|tokens, now| tokens.wake(now, restored, doubt));
 }
 
-/// The current token, or undefined.
-#[wasm_bindgen(js_name = heldToken)]
-#[must_use]
-pub fn held_token() -> JsValue {
-    flow::held()
+/// Starts the request that the tokens ask for, if any.
+fn start(asked: impl FnOnce(&mut Tokens, Instant) -> Option<u32>) {
+    let now = now();
+    if let Some(number) = TOKENS.with_borrow_mut(|tokens| asked(tokens, now)) {
+        exchange(number);
+    }
 }
 
 /// Notes whether the page is `visible`, and was `used` since the last look. Returns whether the
@@ -43,8 +106,8 @@ pub fn held_token() -> JsValue {
 #[wasm_bindgen]
 #[must_use]
 pub fn look(visible: bool, used: bool, interval: f64) -> bool {
-    flow::go_on();
-    let now = monotonic();
+    start(|tokens, now| tokens.go_on(now));
+    let now = now().monotonic;
     PRESENCE.with_borrow_mut(|presence| presence.look(now, visible, used, interval))
 }
 
@@ -61,7 +124,7 @@ pub fn go_away() -> bool {
 #[wasm_bindgen(js_name = keepRecord)]
 #[must_use]
 pub fn keep_record(same: u32, bytes: u32, urgent: bool) -> i32 {
-    let now = monotonic();
+    let now = now().monotonic;
     match LOG.with_borrow_mut(|log| log.record(now, same, bytes, urgent)) {
         Place::Append => -1,
         Place::AppendAndSend => -2,
@@ -75,7 +138,7 @@ pub fn keep_record(same: u32, bytes: u32, urgent: bool) -> i32 {
 #[wasm_bindgen(js_name = takeBatch)]
 #[must_use]
 pub fn take_batch(at_once: bool) -> i32 {
-    let now = monotonic();
+    let now = now().monotonic;
     LOG.with_borrow_mut(|log| log.take(now, at_once))
 }
 
@@ -92,38 +155,6 @@ pub fn take_left_out() -> u32 {
 #[wasm_bindgen(js_name = endBatch)]
 #[must_use]
 pub fn end_batch(size: i32, records: u32, pause: f64) -> bool {
-    let now = monotonic();
+    let now = now().monotonic;
     LOG.with_borrow_mut(|log| log.end(now, size, records, pause))
-}
-
-/// `platform.getAccessToken`.
-#[wasm_bindgen(js_name = getAccessToken)]
-#[must_use]
-pub fn get_access_token(force: bool) -> Promise {
-    let who = deferred();
-    let answer = promise(&who);
-    flow::ask(if force { Want::Fresh } else { Want::Any }, who);
-    answer
-}
-
-/// `platform.fetch`, with the request that the page made of its arguments. Not exported under that
-/// name, which would hide the browser's own from the glue.
-#[wasm_bindgen(js_name = call)]
-#[must_use]
-pub fn fetch(request: Request) -> Promise {
-    start(flow::call(request))
-}
-
-/// `platform.signOut`.
-#[wasm_bindgen(js_name = signOut)]
-#[must_use]
-pub fn sign_out(redirect: JsValue) -> Promise {
-    start(flow::sign_out(redirect))
-}
-
-fn start(steps: impl Future<Output = Result<JsValue, JsValue>> + 'static) -> Promise {
-    let who = deferred();
-    let answer = promise(&who);
-    spawn(async move { flow::tell(&who, steps.await) });
-    answer
 }

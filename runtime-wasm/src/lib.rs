@@ -1,28 +1,23 @@
-//! The runtime in the page: the player's token, calls to the game's backend,
-//! and sign-out.
+//! The rules of the runtime in the page: when a token is requested and shared, which log records
+//! are kept, when a player counts.
 //!
 //! | module | holds |
 //! |---|---|
 //! | [`token`] | when a token is requested, shared, kept and dropped |
-//! | [`problem`] | the errors made of failed responses |
 //! | [`log`] | which log records are kept, folded, left out and sent |
 //! | [`presence`] | when a page counts its player |
-//! | `flow` | the steps of each call, written against `web` |
 //! | `exports` | the functions that JavaScript calls |
-//! | `web` | the only code that touches the browser |
+//! | `web` | the only code that touches the browser: `page.js` has the steps of each call |
 //!
-//! The first four use no browser: time and outcomes are arguments, so that their tests run natively
+//! The first three use no browser: time and outcomes are arguments, so that their tests run natively
 //! on a clock that the test moves.
 
 pub mod log;
 pub mod presence;
-pub mod problem;
 pub mod token;
 
 #[cfg(target_arch = "wasm32")]
 mod exports;
-#[cfg(target_arch = "wasm32")]
-mod flow;
 #[cfg(target_arch = "wasm32")]
 mod heap;
 #[cfg(all(test, target_arch = "wasm32"))]
@@ -32,6 +27,6 @@ mod web;
 
 #[cfg(target_arch = "wasm32")]
 pub use exports::{
-    end_batch, fetch, get_access_token, go_away, held_token, keep_record, look, settle, sign_out,
+    ask, begin, end, end_batch, forget, go_away, has_token, is_wanted, keep_record, look,
     take_batch, take_left_out, wake,
 };

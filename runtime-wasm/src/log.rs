@@ -41,7 +41,9 @@ pub enum Place {
 /// The account of one page's records.
 #[derive(Debug, Default)]
 pub struct Log {
-    /// The number of each record and when it was made, oldest first.
+    /// How many records were put back in front of the others. No record is folded into these.
+    again: usize,
+    /// The number of each other record and when it was made, oldest first.
     kept: Vec<(u32, f64)>,
     bytes: u32,
     minute: f64,
@@ -56,6 +58,7 @@ impl Log {
     #[must_use]
     pub const fn new() -> Self {
         Self {
+            again: 0,
             kept: Vec::new(),
             bytes: 0,
             minute: 0.0,
@@ -71,13 +74,13 @@ impl Log {
     pub fn record(&mut self, now: f64, same: u32, bytes: u32, urgent: bool) -> Place {
         let equal = |kept: &(u32, f64)| kept.0 == same && now - kept.1 < FOLD;
         if let Some(at) = self.kept.iter().position(equal) {
-            return Place::Fold(at);
+            return Place::Fold(self.again + at);
         }
         if now - self.minute >= MINUTE {
             self.minute = now;
             self.spent = 0;
         }
-        let full = self.kept.len() >= KEPT || self.bytes + bytes > KEPT_BYTES + BATCH_BYTES;
+        let full = self.count() >= KEPT || self.bytes + bytes > KEPT_BYTES + BATCH_BYTES;
         let budget = if urgent { BUDGET } else { BUDGET - FOR_ERRORS };
         if self.spent >= budget || full {
             self.left_out += 1;
@@ -86,7 +89,7 @@ impl Log {
         self.spent += 1;
         self.kept.push((same, now));
         self.bytes += bytes;
-        if (self.kept.len() >= BATCH || self.bytes >= BATCH_BYTES) && now >= self.not_before {
+        if (self.count() >= BATCH || self.bytes >= BATCH_BYTES) && now >= self.not_before {
             Place::AppendAndSend
         } else {
             Place::Append
@@ -100,6 +103,7 @@ impl Log {
     /// A batch that does not outlive the page is lost if the page goes away meanwhile.
     pub fn take(&mut self, now: f64, at_once: bool) -> i32 {
         let oldest = match self.kept.first() {
+            _ if self.again > 0 => f64::NEG_INFINITY,
             Some((_, made)) => *made,
             // There is only a number to report, and it grows until its minute is over.
             None if self.left_out > 0 => self.minute + MINUTE - WAIT,
@@ -111,12 +115,17 @@ impl Log {
         // Sizes are far below the range of this type.
         let size = core::mem::take(&mut self.bytes).max(1) as i32;
         self.kept.clear();
+        self.again = 0;
         if self.lasting + size <= LASTING_BYTES {
             self.lasting += size;
             size
         } else {
             -size
         }
+    }
+
+    const fn count(&self) -> usize {
+        self.again + self.kept.len()
     }
 
     /// How many records were left out since the last call.
@@ -135,11 +144,9 @@ impl Log {
         }
         self.not_before = now + if pause > 0.0 { pause } else { PAUSE };
         let (bytes, count) = (self.bytes + size.unsigned_abs(), records as usize);
-        let room = self.kept.len() + count <= KEPT && bytes <= KEPT_BYTES;
+        let room = self.count() + count <= KEPT && bytes <= KEPT_BYTES;
         if room {
-            // Number 0 at a time long past: no record is folded into these.
-            self.kept
-                .splice(0..0, core::iter::repeat_n((0, f64::NEG_INFINITY), count));
+            self.again += count;
             self.bytes = bytes;
         } else {
             self.left_out += records;

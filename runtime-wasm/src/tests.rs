@@ -6,8 +6,8 @@ use wasm_bindgen::{JsCast, JsValue};
 use wasm_bindgen_futures::JsFuture;
 use wasm_bindgen_test::{wasm_bindgen_test, wasm_bindgen_test_configure};
 
-use crate::exports::{self, get_access_token, sign_out, wake};
-use crate::web;
+use crate::exports::wake;
+use crate::web::{self, get_access_token, sign_out};
 
 wasm_bindgen_test_configure!(run_in_browser);
 
@@ -45,15 +45,15 @@ fn connect(answers: &str) -> Array {
 
 /// Connects page and module, and forgets the token.
 fn join(platform: &str, local: bool) {
-    let settle = Reflect::get(&wasm_bindgen::exports(), &"settle".into()).expect("an export");
-    web::connect(&settle, "https://auth.play.example", platform, local);
+    web::use_module(&wasm_bindgen::exports());
+    web::connect("https://auth.play.example", platform, local);
     wake(true, false);
 }
 
 /// `platform.fetch`, as `loader.js` defines it.
 fn fetch(input: JsValue, init: JsValue) -> Promise {
     match web::request(&input, &init) {
-        Ok(request) => exports::fetch(request),
+        Ok(request) => web::call(&request),
         Err(error) => Promise::reject(&error),
     }
 }
@@ -160,13 +160,25 @@ async fn a_failed_answer_without_a_readable_body_has_a_plain_sentence() {
             "return url == '/token' ? mint() : [500, 'application/json', {body}]"
         ));
         let error = err(fetch("/x".into(), JsValue::UNDEFINED)).await;
-        assert_eq!(
-            get(&error, "message"),
-            crate::problem::sentence(500),
-            "{body}"
-        );
+        let sentence = "Something went wrong. Please try again.";
+        assert_eq!(get(&error, "message"), sentence, "{body}");
         assert_eq!(get(&error, "type"), "");
         assert_eq!(get(&error, "requestId"), "header-id");
+    }
+}
+
+#[wasm_bindgen_test]
+async fn every_status_has_a_sentence_for_the_player() {
+    let mut sentences = Vec::new();
+    for status in ["401", "403", "404", "429", "500"] {
+        connect(&format!(
+            "return url == '/token' ? mint() : [{status}, '', '']"
+        ));
+        let error = err(fetch("/x".into(), JsValue::UNDEFINED)).await;
+        let sentence = get(&error, "message").as_string().expect("a sentence");
+        assert!(sentence.ends_with('.'), "{status}: {sentence}");
+        assert!(!sentences.contains(&sentence), "{status}: {sentence}");
+        sentences.push(sentence);
     }
 }
 
@@ -305,10 +317,10 @@ fn only_the_platform_and_its_sub_domains_are_on_the_platform() {
 #[wasm_bindgen_test]
 async fn signing_out_leads_nowhere_else_and_fails_without_leaving() {
     let calls = connect("return [503, '', '']");
-    let error = err(sign_out("https://evil.example/".into())).await;
+    let error = err(sign_out(&"https://evil.example/".into())).await;
     assert_eq!(get(&error, "name"), "TypeError");
     assert_eq!(called(&calls), [""; 0]);
-    let error = err(sign_out(JsValue::NULL)).await;
+    let error = err(sign_out(&JsValue::NULL)).await;
     assert_eq!(get(&error, "status"), 503);
     assert_eq!(called(&calls), ["POST /sign-out"]);
 }

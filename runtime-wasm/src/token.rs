@@ -60,6 +60,21 @@ pub enum Failure {
     Refused,
 }
 
+impl Failure {
+    /// What a response without a token means. `status` is 0 if none arrived, or if it claims to be a
+    /// token and has none; `wait` is the time in milliseconds that it names, if it names one.
+    #[must_use]
+    pub const fn of(status: u16, is_expired: bool, wait: f64) -> Self {
+        match status {
+            _ if is_expired => Self::SessionExpired,
+            0 => Self::NoAnswer,
+            // The edge limit on guest creation; here a problem document names no time.
+            429 => Self::Busy(wait),
+            _ => Self::Refused,
+        }
+    }
+}
+
 /// What to do after [`Tokens::ask`].
 #[derive(Debug, PartialEq, Eq)]
 pub enum Step<T, E, W> {
@@ -149,6 +164,13 @@ impl<T: Clone + PartialEq, E: Clone, W> Tokens<T, E, W> {
             }
             _ => false,
         }
+    }
+
+    /// Whether anybody still wants the outcome of this request.
+    #[must_use]
+    pub fn is_wanted(&self, number: u32) -> bool {
+        let current = self.request.as_ref();
+        current.is_some_and(|request| request.number == number)
     }
 
     /// The request of this number ended, with a token that is valid for this many milliseconds from
@@ -560,6 +582,7 @@ mod tests {
             .wake(at(31.0), false, false)
             .expect("another request");
         assert!(tokens.begin(at(31.0), again));
+        assert!(!tokens.is_wanted(lost) && tokens.is_wanted(again));
         let (told, _) = end(&mut tokens, at(31.1), lost, Ok(("late", LIFE)));
         assert_eq!(told, [], "nobody waits for the lost request any more");
         let (told, next) = end(&mut tokens, at(31.2), again, Ok(("a", LIFE)));
@@ -704,6 +727,27 @@ mod tests {
         let outcome = Err((Failure::NoAnswer, "offline"));
         assert_eq!(end(&mut tokens, at(61.0), look, outcome), (vec![], None));
         assert_eq!(tokens.ask(at(61.0), Want::Any, 1), Step::Answer(1, Ok("a")));
+    }
+
+    #[test]
+    fn a_response_without_a_token_means_what_its_status_says() {
+        for (status, is_expired, failure) in [
+            (401, true, Failure::SessionExpired),
+            (401, false, Failure::Refused),
+            (0, false, Failure::NoAnswer),
+            (429, false, Failure::Busy(7.0)),
+            (403, false, Failure::Refused),
+            (500, false, Failure::Refused),
+        ] {
+            assert_eq!(Failure::of(status, is_expired, 7.0), failure, "{status}");
+        }
+    }
+
+    #[test]
+    fn the_page_knows_an_ended_session_by_the_name_that_the_platform_gives_it() {
+        let slug = platform_protocol::problem::ProblemCode::SessionExpired.as_str();
+        let page = include_str!("web/page.js");
+        assert!(page.contains(&format!("is(\"{slug}\")")));
     }
 
     #[test]

@@ -1,12 +1,37 @@
-// The browser functions of the module. All rules are in Rust. The native functions are taken when
-// the runtime starts, before a framework or the game replaces them.
+// The steps of each call, and the browser functions of the module. The rules are in the module, in
+// Rust; numbers alone pass between both. The native functions are taken when the runtime starts,
+// before a framework or the game replaces them.
 
-const { location, document, performance, Date, URL, Request, Promise } = globalThis;
+const { location, document, performance, Date, URL, Request, Promise, Map } = globalThis;
+
+/**
+ * The exports of the module (runtime-wasm/src/exports.rs). Undefined until it has started, for all
+ * that can run before.
+ *
+ * @type {{
+ *   ask(caller: number, want: number): void;
+ *   begin(request: number): boolean;
+ *   isWanted(request: number): boolean;
+ *   end(request: number, status: number, isToken: boolean, isExpired: boolean, time: number): void;
+ *   hasToken(): boolean;
+ *   forget(): void;
+ *   wake(isRestored: boolean, isInDoubt?: boolean): void;
+ *   look(isVisible: boolean, isUsed: boolean, interval: number): boolean;
+ *   goAway(): boolean;
+ *   keepRecord(hash: number, bytes: number, isUrgent: boolean): number;
+ *   takeBatch(isAtOnce: boolean): number;
+ *   takeLeftOut(): number;
+ *   endBatch(size: number, records: number, pause: number): boolean;
+ * }}
+ */
+export let wasm;
+/** @param {any} exports */
+export const useModule = (exports) => {
+  wasm = exports;
+};
 
 /** @type {typeof fetch} */
 let nativeFetch;
-/** @type {(task: number, isFulfilled: boolean, value: unknown) => void} */
-let onSettled;
 /** @type {string} */
 let auth;
 /** @type {URL} */
@@ -15,18 +40,15 @@ export let platformUrl;
 let local;
 
 /**
- * Sets the function to call when a promise settles, the auth service's address, the platform's
- * origin, and whether the page comes from a local dev server, which issues tokens of test players
- * in place of the auth service.
+ * Sets the auth service's address, the platform's origin, and whether the page comes from a local
+ * dev server, which issues tokens of test players in place of the auth service.
  *
- * @param {typeof onSettled} settled
  * @param {string} authUrl
  * @param {string} platformOrigin
  * @param {boolean} isLocal
  */
-export const connect = (settled, authUrl, platformOrigin, isLocal) => {
+export const connect = (authUrl, platformOrigin, isLocal) => {
   nativeFetch = fetch;
-  onSettled = settled;
   auth = authUrl;
   platformUrl = new URL(platformOrigin);
   local = isLocal;
@@ -53,51 +75,14 @@ export const destination = (redirect) => {
   return url;
 };
 
-/**
- * Tells the module's task how the promise settles.
- *
- * @param {Promise<unknown>} promise
- * @param {number} task
- */
-export const watch = (promise, task) => {
-  promise.then(
-    (value) => onSettled(task, true, value),
-    (reason) => onSettled(task, false, reason),
-  );
-};
-
 /** Settles when the page is visible to a player, not only prerendered. */
-export const shown = async () => {
+const shown = async () => {
   if (document.prerendering) {
     await new Promise((shown) => {
       document.addEventListener("prerenderingchange", shown, { once: true });
     });
   }
 };
-
-/**
- * A promise with the functions that settle it.
- *
- * @typedef {object} Deferred
- * @property {Promise<unknown>} promise
- * @property {(value: unknown) => void} fulfil
- * @property {(reason: unknown) => void} reject
- */
-export const deferred = () => {
-  const made = /** @type {Deferred} */ ({});
-  made.promise = new Promise((fulfil, reject) => {
-    made.fulfil = fulfil;
-    made.reject = reject;
-  });
-  return made;
-};
-
-/** @type {(made: Deferred, value: unknown) => void} */
-export const fulfil = (made, value) => made.fulfil(value);
-/** @type {(made: Deferred, reason: unknown) => void} */
-export const reject = (made, reason) => made.reject(reason);
-/** @type {(made: Deferred) => Promise<unknown>} */
-export const promise = (made) => made.promise;
 
 /** The error that `platform.fetch` and `platform.getAccessToken` reject with. */
 export class PlatformError extends Error {
@@ -148,31 +133,37 @@ export const problem = (status, sentence, type, answer) =>
   );
 
 /**
+ * What a call rejects with after a response that failed; status 0 means that there was none.
+ *
+ * @param {number} status
+ * @param {Answer} [answer]
+ */
+const refusal = (status, answer) =>
+  problem(
+    status,
+    /** @type {Record<number, string>} */ ({
+      0: "No answer arrived. Please check your connection and try again.",
+      401: "You are not signed in.",
+      403: "You are not allowed to do this.",
+      404: "This could not be found.",
+      429: "Too many requests. Please try again in a moment.",
+    })[status] || "Something went wrong. Please try again.",
+    "",
+    answer,
+  );
+
+/**
  * Whether the account's session ended.
  *
- * @param {PlatformError} error
+ * @param {PlatformError} [error]
  */
-export const isExpired = (error) => error.is("session-expired");
+const isExpired = (error) => !!error?.is("session-expired");
 
 export const monotonic = () => performance.now();
 export const wall = () => Date.now();
 
 /** Whether the page has no origin of its own, as in a sandboxed frame or from a file. */
-export const isOpaque = () => globalThis.origin === "null";
-
-/**
- * The answer's token, or undefined.
- *
- * @param {Answer} answer
- */
-export const token = (answer) => text(answer, "access_token") || undefined;
-
-/**
- * Seconds, or NaN.
- *
- * @param {Answer} answer
- */
-export const seconds = (answer) => +(/** @type {any} */ (answer.seconds));
+const isOpaque = () => globalThis.origin === "null";
 
 export const isLocal = () => local;
 
@@ -215,20 +206,111 @@ export const become = (sub) => {
   known = sub;
 };
 
+/** Which token a caller accepts, in place of the number of the request whose token was refused. */
+const ANY = 0;
+const FRESH = -1;
+/** The status of a request that is not sent. */
+const REFUSED = 403;
+
 /**
- * Handles the end of a request for a token. Neither value is kept.
+ * A token, and the number of the request that brought it.
  *
- * @param {any} token a string; if it is missing, reading it throws below, as with an invalid token
- * @param {PlatformError} [error]
+ * @typedef {{ token: string, number: number }} Held
+ * @type {Held}
  */
-export const announce = (token, error) => {
+let held;
+/**
+ * Why the last request for a token failed, if it did.
+ *
+ * @type {PlatformError | undefined}
+ */
+let failed;
+/**
+ * The callers that wait for a token, by their numbers.
+ *
+ * @type {Map<number, (isToken: boolean) => void>}
+ */
+const callers = new Map();
+let asked = 0;
+
+/**
+ * Returns a token, by the rules of the module.
+ *
+ * @param {number} want
+ * @returns {Promise<Held>}
+ */
+const obtain = (want) =>
+  new Promise((fulfil, reject) => {
+    callers.set(++asked, (isToken) => (isToken ? fulfil(held) : reject(failed)));
+    wasm.ask(asked, want);
+  });
+
+/**
+ * The module answers a caller: with the token in hand, or with the last failure.
+ *
+ * @param {number} caller
+ * @param {boolean} isToken
+ */
+export const tell = (caller, isToken) => {
+  callers.get(caller)?.(isToken);
+  callers.delete(caller);
+};
+
+/**
+ * The module starts a request for a token, for all callers that wait for it.
+ *
+ * @param {number} number
+ */
+export const exchange = async (number) => {
+  // Callers of the same moment join before the request starts.
+  await shown();
+  if (!wasm.begin(number)) return;
+  let status = REFUSED;
+  let token = "";
+  /** @type {Answer} */
+  let answer = {};
+  let error;
+  if (isOpaque()) {
+    error = problem(
+      0,
+      "The game cannot know its player here: the page has no origin of its own, as in a sandboxed frame without allow-same-origin or in a file.",
+      "unsupported-context",
+    );
+  } else {
+    try {
+      const response = await mint();
+      status = response.ok ? 0 : response.status;
+      answer = await answered(response, true);
+      if (!status) token = text(answer, "access_token");
+    } catch {
+      status = 0;
+    }
+    error = token ? undefined : refusal(status, answer);
+  }
+  if (!wasm.isWanted(number)) return;
+  failed = error;
+  if (token) held = { token, number };
+  const milliseconds = /** @type {any} */ (answer.seconds) * 1000;
+  wasm.end(number, status, !!token, isExpired(error), milliseconds);
+  // The page's own code may run here, and finds the new token.
   onToken?.(error);
   try {
     become(claims(token).sub);
   } catch {
-    if (error && isExpired(error)) become();
+    // There is no token, or it is no JWT.
+    if (isExpired(error)) become();
   }
 };
+
+/**
+ * `platform.getAccessToken`.
+ *
+ * @param {boolean} isForced
+ */
+export const getAccessToken = async (isForced) => (await obtain(isForced ? FRESH : ANY)).token;
+
+/** The current token, or undefined. */
+export const heldToken = () => (wasm.hasToken() ? held.token : undefined);
 
 /**
  * The channel on which the tabs of this game tell each other that the player signed out.
@@ -298,7 +380,7 @@ export const mintEarly = () => {
 };
 
 /** Requests a token. */
-export const mint = () => {
+const mint = () => {
   const first = firstMint;
   firstMint = undefined;
   return first ?? askForToken();
@@ -311,8 +393,8 @@ export const mint = () => {
  */
 const post = (path) => nativeFetch(auth + path, { method: "POST", credentials: "include" });
 
-/** Ends the player's session. */
-export const endSession = async () => (local ? play("guest/1") : post("/sign-out"));
+/** Ends the player's session. Test players have none, so there is no response. */
+const endSession = async () => (local ? play("guest/1") : post("/sign-out"));
 
 /**
  * Sends a POST to the game's own address, whatever the page's base address.
@@ -341,10 +423,10 @@ export const report = (path, body, token, keepalive) => {
  *
  * @typedef {Record<string, unknown>} Answer
  * @param {Response} response
- * @param {boolean} minting
+ * @param {boolean} [minting]
  * @returns {Promise<Answer>}
  */
-export const answered = async (response, minting) => {
+const answered = async (response, minting) => {
   const { headers, status } = response;
   const body =
     // A missing header is `null`, which does not match.
@@ -410,38 +492,65 @@ export const request = (input, init) => {
 };
 
 /**
- * A copy of the request, with its body.
- *
- * @param {Request} request
- */
-export const copy = (request) => request.clone();
-
-/** @type {(request: Request, token: string) => Promise<Response>} */
-export const send = (request, token) => {
-  request.headers.set("Authorization", "Bearer " + token);
-  return nativeFetch(request);
-};
-
-/**
  * Settles like the promise, or rejects with the reason of the abort if that comes first.
  *
- * @param {Promise<unknown>} promise
+ * @template T
  * @param {Request} request
+ * @param {() => Promise<T>} start
+ * @returns {Promise<T>}
  */
-export const abortable = (promise, { signal }) =>
+const abortable = ({ signal }, start) =>
   new Promise((fulfil, reject) => {
     const abort = () => reject(signal.reason);
-    if (signal.aborted) abort();
+    if (signal.aborted) return abort();
     signal.addEventListener("abort", abort);
-    promise.then(fulfil, reject).then(() => signal.removeEventListener("abort", abort));
+    start()
+      .then(fulfil, reject)
+      .then(() => signal.removeEventListener("abort", abort));
   });
 
 /**
- * Leaves the page after signing out, and tells the game's other tabs.
+ * Sends the request with a token: any, or another than the one that a request brought before.
  *
- * @param {URL} url
+ * @param {Request} request
+ * @param {number} want
+ * @returns {Promise<[Response, number]>} the response, and the number of the token's request
  */
-export const leave = (url) => {
+const transmit = async (request, want) => {
+  const { token, number } = await abortable(request, () => obtain(want));
+  request.headers.set("Authorization", "Bearer " + token);
+  try {
+    return [await abortable(request, () => nativeFetch(request)), number];
+  } catch (reason) {
+    throw request.signal.aborted ? reason : refusal(0);
+  }
+};
+
+/**
+ * `platform.fetch`, with the request that was made of its arguments.
+ *
+ * @param {Request} request
+ */
+export const call = async (request) => {
+  const again = request.clone();
+  let [response, number] = await transmit(request, ANY);
+  if (response.status === 401) [response] = await transmit(again, number);
+  if (response.ok) return response;
+  throw refusal(response.status, await answered(response));
+};
+
+/**
+ * `platform.signOut`. Leaves the page, and tells the game's other tabs.
+ *
+ * @param {string | URL | null} [redirect]
+ */
+export const signOut = async (redirect) => {
+  const url = destination(redirect);
+  const response = await endSession().catch(() => {
+    throw refusal(0);
+  });
+  if (response && !response.ok) throw refusal(response.status, await answered(response));
+  wasm.forget();
   channel?.postMessage(0);
   location.assign(url);
 };

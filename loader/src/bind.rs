@@ -1,11 +1,12 @@
-//! The JavaScript between module and page, as parts of one function: the glue from wasm-bindgen,
-//! the runtime's own `page.js`, and the loader.
+//! The script around the module, as parts of one function: the runtime's own `page.js`, and the
+//! loader. Numbers alone pass between module and page, so nothing of the glue from wasm-bindgen is
+//! needed.
 
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::Path;
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, ensure};
 use wasm_bindgen_cli_support::Bindgen;
 
 use crate::module::Names;
@@ -19,10 +20,17 @@ pub struct Bound {
     pub sources: Vec<(String, String)>,
 }
 
-/// Makes the glue for the module at `module`.
+/// What the glue of a module contains that gets more than numbers.
+const CONVERSIONS: [&str; 3] = ["FromWasm", "ToWasm", "ExternrefTable0"];
+/// What wasm-bindgen imports to fill the module's table of objects, which is empty here. Nothing calls
+/// it any more.
+const UNUSED: &str = "__wbindgen_init_externref_table";
+
+/// Binds the module at `module` to the functions of the page.
 ///
 /// # Errors
-/// The module was made with another version of wasm-bindgen, or a file is missing.
+/// The module was made with another version of wasm-bindgen, it passes more than numbers, or a file is
+/// missing.
 pub fn bind(root: &Path, module: &Path, names: Names) -> Result<Bound> {
     let mut bindgen = Bindgen::new();
     bindgen
@@ -42,9 +50,14 @@ pub fn bind(root: &Path, module: &Path, names: Names) -> Result<Bound> {
         .values()
         .map(|text| in_function(text))
         .collect::<String>();
-    let glue = in_function(output.start().context("wasm-bindgen made no glue")?);
-    let glue = with_short_decoder(&glue)?;
-    let mut sources = vec![("page.js".to_owned(), page), ("glue.js".to_owned(), glue)];
+    let glue = output.start().context("wasm-bindgen made no glue")?;
+    for conversion in CONVERSIONS {
+        ensure!(
+            !glue.contains(conversion),
+            "the module and page.js may pass numbers only, and the glue has `{conversion}`"
+        );
+    }
+    let mut sources = vec![("page.js".to_owned(), page)];
     for name in ["presence.js", "log.js", "local.js", "loader.js"] {
         let path = root.join("loader/js").join(name);
         let text = fs::read_to_string(&path)
@@ -58,7 +71,14 @@ pub fn bind(root: &Path, module: &Path, names: Names) -> Result<Bound> {
     let mut imports = String::new();
     for import in wasm.imports.iter_mut() {
         let short = names.next().context("names never end")?;
-        imports.push_str(&format!("{short}: {}, ", import.name));
+        if import.name != UNUSED {
+            let function = function_of(&import.name);
+            ensure!(
+                declares(&sources, function),
+                "page.js has no `{function}`, which the module imports"
+            );
+            imports.push_str(&format!("{short}: {function}, "));
+        }
         import.name = short;
         "a".clone_into(&mut import.module);
     }
@@ -106,30 +126,19 @@ fn in_function(module: &str) -> String {
         .collect()
 }
 
-/// Replaces the function that reads the module's strings by one line. wasm-bindgen's version keeps
-/// a decoder and a view of memory between strings, and renews the decoder after two gigabytes; the
-/// runtime reads only a few short strings for each call.
-fn with_short_decoder(glue: &str) -> Result<String> {
-    const READ: &str = "const getStringFromWasm0 = (start, length) => new TextDecoder().decode(new Uint8Array(wasm.memory.buffer, start, length));\n";
-    let glue = replace_from(
-        glue,
-        "function getStringFromWasm0(",
-        "function handleError(",
-        READ,
-    )?;
-    replace_from(&glue, "let cachedTextDecoder ", "let wasm;", "")
+/// The function that an import calls. wasm-bindgen gives its wrappers names with a hash; they would
+/// only convert numbers.
+fn function_of(import: &str) -> &str {
+    import
+        .strip_prefix("__wbg_")
+        .and_then(|name| name.rsplit_once('_'))
+        .map_or(import, |(function, _)| function)
 }
 
-/// Replaces everything from `start` to before `end` in `text` by `other`.
-fn replace_from(text: &str, start: &str, end: &str, other: &str) -> Result<String> {
-    let parts = text.split_once(start).and_then(|(before, rest)| {
-        let at = rest.find(end)?;
-        Some((before, rest.get(at..)?))
-    });
-    let (before, after) = parts.with_context(|| {
-        format!("wasm-bindgen's glue has no `{start}` before `{end}`: glue.rs is for another version of it")
-    })?;
-    Ok(format!("{before}{other}{after}"))
+/// Whether one of the parts has a function of this name.
+fn declares(sources: &[(String, String)], function: &str) -> bool {
+    let declaration = format!("const {function} = ");
+    sources.iter().any(|(_, text)| text.contains(&declaration))
 }
 
 /// `a`, `b`, … `z`, `A`, … `Z`, `aa`, …
@@ -186,10 +195,11 @@ mod tests {
     }
 
     #[test]
-    fn what_is_replaced_ends_before_the_next_part() {
-        let replaced = replace_from("a(b)c(d)e", "(b", "(d", "!");
-        assert_eq!(replaced.ok().as_deref(), Some("a!(d)e"));
-        assert!(replace_from("a(d)c(b)e", "(b", "(d", "!").is_err());
+    fn an_import_names_the_function_that_it_calls() {
+        assert_eq!(function_of("__wbg_exchange_d568ea933e06e79c"), "exchange");
+        assert_eq!(function_of("monotonic"), "monotonic");
+        let sources = [("page.js".to_owned(), "const wall = () => 1;".to_owned())];
+        assert!(declares(&sources, "wall") && !declares(&sources, "all"));
     }
 
     #[test]
