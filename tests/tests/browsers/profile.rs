@@ -137,17 +137,20 @@ async fn signing_out_everywhere_else_ends_the_session_of_another_browser_and_not
     let calls_before = world.backend.calls("/api/any").len();
     let ended = json!(vec!["session-expired"; 4]);
     assert_eq!(stage.run(ASK).await, ended);
+    // On a slow machine a heartbeat may have told the page already.
+    let asked = world.gateway.token_requests();
+    assert!(asked <= before + 1, "{before}, then {asked}");
     assert_eq!(stage.run(ASK).await, ended);
     assert_eq!(
         world.gateway.token_requests(),
-        before + 1,
+        asked,
         "nothing is asked after the session has ended"
     );
     assert_eq!(world.backend.calls("/api/any").len(), calls_before);
     // After a reload it requests one again, and no guest replaces the account.
     stage.reload().await;
     assert_eq!(stage.run(ASK).await, ended);
-    assert_eq!(world.gateway.token_requests(), before + 2);
+    assert_eq!(world.gateway.token_requests(), asked + 1);
 
     // The demo game opens the sign-in page on its own, and is opened again from there.
     stage.open(&demo).await;
