@@ -51,7 +51,7 @@ impl Look {
 }
 
 impl Stage {
-    /// Displays pages in this way from now on.
+    /// Displays pages in this way until the browser's next test.
     ///
     /// # Panics
     /// Panics if the browser does not support it.
@@ -64,7 +64,7 @@ impl Stage {
         let narrow = matches!(look, Look::Phone | Look::DarkPhone);
         let scheme = if dark { "dark" } else { "" };
         let media = json!({ "features": [{ "name": "prefers-color-scheme", "value": scheme }] });
-        // Both sizes are set: a browser that only takes one back was once seen to keep it.
+        // The window itself may be as narrow as a phone.
         let size = if narrow {
             json!({ "width": 390, "height": 844, "deviceScaleFactor": 2, "mobile": true })
         } else {

@@ -18,6 +18,7 @@ pub use page::{PageError, Stage};
 use std::sync::Arc;
 
 use self::source::{Connected, Source};
+use serde_json::json;
 use thirtyfour::{TimeoutConfiguration, WebDriver};
 
 use crate::poll::{BOUND, within};
@@ -32,6 +33,8 @@ pub struct Browser {
     /// What its pages logged and requested.
     pub events: Arc<Events>,
     source: Connected,
+    /// The window's width and height at the start.
+    size: [u32; 2],
     // The last field, so that the session ends before its driver does.
     _driver: Driver,
 }
@@ -60,16 +63,19 @@ impl Browser {
             .await
             .expect("the driver takes timeouts");
         let source = source.connect(&session, &events).await;
+        let size = size(&session).await;
         Self {
             engine,
             session,
             events,
             source,
+            size,
             _driver: driver,
         }
     }
 
-    /// Removes everything that the previous test left: its pages, its cookies, its events.
+    /// Removes everything that the previous test left: its pages, its cookies, its events, the size of
+    /// its window.
     ///
     /// # Panics
     /// Panics if the browser keeps a cookie.
@@ -97,8 +103,28 @@ impl Browser {
             .goto("about:blank")
             .await
             .expect("an empty page opens");
+        self.resize().await;
         self.source.delete_cookies(&self.session).await;
         self.events.clear();
+    }
+
+    /// Gives the window its first size back, without any override.
+    async fn resize(&self) {
+        if self.engine == Engine::Chromium {
+            let tools = self.session.cdp();
+            for (method, parameters) in [
+                ("Emulation.clearDeviceMetricsOverride", json!({})),
+                ("Emulation.setEmulatedMedia", json!({ "features": [] })),
+            ] {
+                let done = tools.send_raw(method, parameters).await;
+                done.unwrap_or_else(|error| panic!("{method}: {error}"));
+            }
+        }
+        let [width, height] = self.size;
+        if size(&self.session).await != self.size {
+            let resized = self.session.set_window_rect(0, 0, width, height).await;
+            resized.expect("the window takes its first size");
+        }
     }
 
     /// Returns the number of cookies of all hosts.
@@ -123,4 +149,11 @@ impl Browser {
         // The driver is killed next, whether or not it could end the session.
         let _ = tokio::time::timeout(BOUND, session.quit()).await;
     }
+}
+
+/// The width and the height of the session's window.
+async fn size(session: &WebDriver) -> [u32; 2] {
+    let rect = session.get_window_rect().await;
+    let rect = rect.expect("the window has a size");
+    [rect.width, rect.height].map(|side| u32::try_from(side).expect("a side is not negative"))
 }
