@@ -51,7 +51,12 @@ impl Look {
 }
 
 impl Stage {
-    /// Displays pages in this way until the browser's next test.
+    /// Displays pages as the window is, in light colours.
+    pub async fn show_plainly(&self) {
+        self.browser().show_plainly().await;
+    }
+
+    /// Displays pages in this way until [`Self::show_plainly`], or until the browser's next test.
     ///
     /// # Panics
     /// Panics if the browser does not support it.

@@ -108,8 +108,8 @@ impl Browser {
         self.events.clear();
     }
 
-    /// Gives the window its first size back, without any override.
-    async fn resize(&self) {
+    /// Displays pages as the window is, without any override.
+    pub(crate) async fn show_plainly(&self) {
         if self.engine == Engine::Chromium {
             let tools = self.session.cdp();
             for (method, parameters) in [
@@ -120,6 +120,11 @@ impl Browser {
                 done.unwrap_or_else(|error| panic!("{method}: {error}"));
             }
         }
+    }
+
+    /// Gives the window its first size back.
+    async fn resize(&self) {
+        self.show_plainly().await;
         let [width, height] = self.size;
         if size(&self.session).await != self.size {
             let resized = self.session.set_window_rect(0, 0, width, height).await;

@@ -491,5 +491,5 @@ pub(crate) async fn examine(stage: &Stage, what: &str) {
             barriers.join("\n")
         );
     }
-    stage.show_as(Look::Desk).await;
+    stage.show_plainly().await;
 }

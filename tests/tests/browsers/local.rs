@@ -167,7 +167,7 @@ async fn the_page_to_pick_a_test_player_on_has_no_barrier(stage: Stage) {
         let barriers = stage.barriers().await;
         assert!(barriers.is_empty(), "{look:?}:\n{}", barriers.join("\n"));
     }
-    stage.show_as(Look::Desk).await;
+    stage.show_plainly().await;
 }
 
 async fn two_tabs_are_two_players_and_a_new_tab_is_test_guest_1(stage: Stage) {

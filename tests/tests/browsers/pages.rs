@@ -45,7 +45,7 @@ pub(crate) async fn examine(stage: &Stage, what: &str) {
             barriers.join("\n")
         );
     }
-    stage.show_as(Look::Desk).await;
+    stage.show_plainly().await;
 }
 
 async fn no_page_has_a_barrier_or_a_script(stage: Stage) {
