@@ -34,6 +34,7 @@ use crate::web::client_address::client_address;
 use crate::web::cors::ForPrograms;
 use crate::web::foreign_cookies;
 use crate::web::navigation;
+use crate::web::page::Framing;
 use crate::web::places::Stay;
 use crate::web::request_context::Context;
 use crate::web::request_id::{RequestId, X_REQUEST_ID};
@@ -130,6 +131,10 @@ impl App {
             stay: None,
             game: None,
             ways: Ways::default(),
+            framing: match &site {
+                Ok(Site::Pane(_)) => Framing::Console,
+                Ok(Site::Game(_) | Site::Console | Site::Auth) | Err(_) => Framing::Nobody,
+            },
         };
         let target = match site {
             Err(refusal) => Target::Ready(refusal.into_response()),
@@ -337,7 +342,7 @@ impl App {
                 && error_page::make_page(
                     &mut response,
                     &refusal,
-                    (&self.state.platform.origin, &arrival.ways),
+                    (&self.state.platform.origin, arrival.framing, &arrival.ways),
                     &context.id,
                 );
             if !is_page {
@@ -411,6 +416,8 @@ struct Arrival {
     game: Option<Arc<Game>>,
     /// Where a page about a missing address leads to.
     ways: Ways,
+    /// Which pages may show an error page of this address in a frame.
+    framing: Framing,
 }
 
 /// What handles a request.

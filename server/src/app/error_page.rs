@@ -9,7 +9,7 @@ use platform_protocol::paths;
 use crate::origin::PlatformOrigin;
 use crate::web::api_error::ApiError;
 use crate::web::navigation::sign_in;
-use crate::web::page::{self, Layout};
+use crate::web::page::{self, Framing, Layout};
 use crate::web::request_id::RequestId;
 
 #[derive(Template)]
@@ -20,6 +20,7 @@ struct Page<'a> {
     detail: &'a str,
     sign_in: Option<String>,
     ways: &'a Ways,
+    is_framed: bool,
     about: String,
     status: u16,
     request_id: &'a str,
@@ -48,7 +49,7 @@ pub(super) struct Ways {
 pub(super) fn make_page(
     response: &mut Response,
     refusal: &ApiError,
-    (origin, ways): (&PlatformOrigin, &Ways),
+    (origin, framing, ways): (&PlatformOrigin, Framing, &Ways),
     id: &RequestId,
 ) -> bool {
     let home = origin.to_string();
@@ -63,10 +64,12 @@ pub(super) fn make_page(
             detail: refusal.detail(),
             sign_in: sign_in(slug, &auth_url),
             ways,
+            is_framed: framing == Framing::Console,
             about: format!("{auth_url}{}{}", paths::PROBLEMS, slug.as_str()),
             status: response.status().as_u16(),
             request_id: id.as_str(),
         },
+        framing,
     );
     let Some(page) = page else { return false };
     let (parts, body) = page.into_parts();

@@ -270,7 +270,10 @@ fn unauthorized() -> ApiError {
 fn offline(headers: &HeaderMap) -> Response {
     if is_navigation(headers) {
         return ApiError::new(ProblemCode::Unavailable)
-            .with_detail("This pane of the Build page is offline.")
+            .with_detail(
+                "This pane of the Build page is offline. To see the game, choose another condition \
+                 above it, and reload it.",
+            )
             .into_response();
     }
     let nowhere = HeaderValue::from_static("data:,offline");

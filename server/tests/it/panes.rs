@@ -50,6 +50,15 @@ async fn token(app: &TestApp, cookie: &str) -> Answer {
     send(request.header("cookie", cookie)).await
 }
 
+/// Opens an address as a browser does, in a tab or a frame.
+async fn navigate(app: &TestApp, label: &str, path: &str, cookie: &str) -> Answer {
+    let navigation = app.get(label, path).header("cookie", cookie);
+    let navigation = navigation
+        .header("sec-fetch-mode", "navigate")
+        .header("accept", "text/html");
+    send(navigation).await
+}
+
 async fn page(app: &TestApp, path: &str, cookie: &str) -> Answer {
     send(app.get(PANE, path).header("cookie", cookie)).await
 }
@@ -272,11 +281,7 @@ async fn the_conditions_of_the_network_are_met_by_every_request() {
     }
     let lost = token(&app, &offline).await;
     assert_eq!(lost.header("location"), Some("data:,offline"));
-    let navigation = app.get(PANE, "/").header("cookie", &offline);
-    let navigation = navigation
-        .header("sec-fetch-mode", "navigate")
-        .header("accept", "text/html");
-    assert_eq!(send(navigation).await.status, 503);
+    assert_eq!(navigate(&app, PANE, "/", &offline).await.status, 503);
 
     let slow = cookie(&owner, "slow").await;
     let began = Instant::now();
@@ -284,6 +289,34 @@ async fn the_conditions_of_the_network_are_met_by_every_request() {
     assert_eq!(answer.status, StatusCode::OK);
     assert_eq!(given.status, StatusCode::OK);
     assert!(began.elapsed() >= SLOW, "{:?}", began.elapsed());
+}
+
+#[tokio::test]
+async fn the_console_alone_shows_the_error_pages_of_a_pane_in_a_frame() {
+    let app = TestApp::start().await;
+    let (owner, _) = Caller::with_game(&app, "dev").await;
+    let none = cookie(&owner, "none").await;
+    let offline = cookie(&owner, "offline").await;
+    let console = app.running.state.platform.origin.to_string();
+    for (label, path, cookie, status, framed) in [
+        (PANE, "/", &*offline, 503, true),
+        (PANE, "/", "a=1", 403, true),
+        (PANE, "/nothing", &none, 404, true),
+        (PANE, "/__platform/nothing", &none, 404, true),
+        ("dev-game", "/nothing", "a=1", 404, false),
+        ("auth", "/nothing", "a=1", 404, false),
+        ("pane-5--dev-game", "/", "a=1", 404, false),
+    ] {
+        let answer = navigate(&app, label, path, cookie).await;
+        assert_eq!(answer.status, status, "{label} {path}");
+        let policy = answer.header("content-security-policy").unwrap();
+        let (_, ancestors) = policy.split_once("; frame-ancestors ").unwrap();
+        let expected = if framed { &*console } else { "'none'" };
+        assert_eq!(ancestors, expected, "{label} {path}");
+        // A link that opened in the frame would lead to a page that refuses it.
+        let leaves = answer.text().contains("<base target=\"_blank\">");
+        assert_eq!(leaves, framed, "{label} {path}");
+    }
 }
 
 #[tokio::test]

@@ -59,6 +59,27 @@ async fn set(stage: &Stage, number: usize, field: usize, value: &str) {
     stage.look(script, arguments).await;
 }
 
+async fn reload(stage: &Stage, number: usize) {
+    stage
+        .click(&format!(".pane-{number} .pane-bar button"))
+        .await;
+}
+
+/// Waits until a pane shows an error page of the platform that contains the text `part`.
+async fn shows_error_page(stage: &Stage, number: usize, part: &str) {
+    let session = &stage.browser().session;
+    poll::until("the pane shows the error page", async || {
+        session.enter_default_frame().await.ok()?;
+        let frame = format!(".pane-{number} iframe");
+        let frame = session.find(By::Css(frame)).await.ok()?;
+        frame.enter_frame().await.ok()?;
+        let detail = session.find(By::Css(".lead")).await.ok()?;
+        detail.text().await.ok()?.contains(part).then_some(())
+    })
+    .await;
+    session.enter_default_frame().await.unwrap();
+}
+
 /// Waits until a script in a pane returns `expected`.
 async fn comes_to(stage: &Stage, number: usize, script: &str, expected: &str) {
     let mut last = Value::Null;
@@ -178,6 +199,11 @@ async fn each_condition_is_met_by_the_game(stage: Stage) {
     comes_to(&stage, 1, told, "status 0").await;
     in_pane(&stage, 1, "console.info('said while offline')").await;
     logged(&stage, "said while offline").await;
+    reload(&stage, 1).await;
+    shows_error_page(&stage, 1, "is offline").await;
+    set(&stage, 1, 1, "none").await;
+    reload(&stage, 1).await;
+    comes_to(&stage, 1, WHO, "test-user-1").await;
     set(&stage, 1, 1, "slow").await;
     let slow = "const began = performance.now(); return fetch('/api/hello').then(() => performance.now() - began > 1900 ? 'slow' : 'fast')";
     comes_to(&stage, 1, slow, "slow").await;

@@ -88,11 +88,24 @@ impl FormTarget {
     }
 }
 
-/// Returns the policy for a page that loads its stylesheet from the platform's own address.
-fn policy_from(home: &str) -> Option<HeaderValue> {
+/// Which pages may show a page in a frame.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Framing {
+    /// None.
+    Nobody,
+    /// The platform's own pages: the Build page shows panes.
+    Console,
+}
+
+/// Returns the policy for a page that loads its stylesheet from `home`, the platform's own address.
+fn policy_from(home: &str, framing: Framing) -> Option<HeaderValue> {
+    let ancestors = match framing {
+        Framing::Nobody => "'none'",
+        Framing::Console => home,
+    };
     let policy = format!(
         "default-src 'none'; style-src {home}; img-src {home}; form-action 'none'; base-uri \
-         'none'; frame-ancestors 'none'"
+         'none'; frame-ancestors {ancestors}"
     );
     HeaderValue::from_str(&policy).ok()
 }
@@ -212,8 +225,14 @@ pub fn render_form(status: StatusCode, template: &impl Template, target: FormTar
 /// Renders a page for any host, with the stylesheet from `home`, an origin. Returns `None` if this
 /// fails.
 #[must_use]
-pub fn render_from(home: &str, status: StatusCode, template: &impl Template) -> Option<Response> {
-    Some(answer(status, template.render().ok()?, policy_from(home)?))
+pub fn render_from(
+    home: &str,
+    status: StatusCode,
+    template: &impl Template,
+    framing: Framing,
+) -> Option<Response> {
+    let policy = policy_from(home, framing)?;
+    Some(answer(status, template.render().ok()?, policy))
 }
 
 fn answer(status: StatusCode, html: String, policy: HeaderValue) -> Response {
