@@ -239,7 +239,8 @@ async fn the_conditions_of_tokens_are_met_at_the_exchange() {
     assert_eq!((claims.iat, claims.exp), (now - 8_100, now - 7_200));
     let wrong = cookie(&owner, "wrong-clock").await;
     let given = token(&app, &wrong).await;
-    assert_eq!(given.claims().iat, now + 7_200);
+    let claims = given.claims();
+    assert_eq!((claims.iat, claims.exp), (now + 7_200, now + 900));
     // The platform's own endpoints refuse them as a backend does.
     let beat = app.request(Method::POST, PANE, "/__platform/heartbeat");
     let beat = beat
@@ -247,7 +248,11 @@ async fn the_conditions_of_tokens_are_met_at_the_exchange() {
         .header("cookie", &wrong)
         .bearer_auth(given.token())
         .body(json!({ "page": "AAAAAAAAAAAAAAAAAAAAAA" }).to_string());
+    let later = beat.try_clone().unwrap();
     assert_eq!(send(beat).await.problem(), "not-signed-in");
+    // Nor do they when their own clock has come to the time of issue.
+    app.clock.advance(7_200 * SECOND);
+    assert_eq!(send(later).await.problem(), "not-signed-in");
 }
 
 #[tokio::test]
