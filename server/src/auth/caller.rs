@@ -20,6 +20,7 @@ use crate::domain::audit::{Actor, AuditKind, By, Refused, Source};
 use crate::domain::console_token::{Hold, Holder};
 use crate::domain::player::PlayerState;
 use crate::domain::project::Project;
+use crate::store::StoreError;
 use crate::web::api_error::ApiError;
 use crate::web::limiter::too_many_requests;
 use crate::web::request_context::Context;
@@ -148,7 +149,49 @@ fn is_admin(state: &AuthState, holder: &Holder) -> bool {
     holder.player.state == PlayerState::Account && (named || holder.is_admin)
 }
 
+/// Who opened something that outlives the request, and with which sign-in. Whoever keeps it looks
+/// the right up again before each use.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Opener {
+    /// The player.
+    pub player: Uuid,
+    /// The session or device with which the player is signed in.
+    pub hold: Hold,
+}
+
+impl Opener {
+    /// Whether the player, with this sign-in, may act as a developer of the project at the moment:
+    /// with a role in it, or as an administrator.
+    ///
+    /// # Errors
+    /// Errors of the store.
+    pub async fn develops(&self, state: &AuthState, slug: &str) -> Result<bool, StoreError> {
+        let (store, now) = (&state.platform.store, state.platform.clock.now());
+        let holder = store.find_holder(&self.hold, now).await?;
+        let holder = holder.filter(|holder| holder.player.id == self.player);
+        let Some(holder) = holder.filter(|holder| holder.player.state == PlayerState::Account)
+        else {
+            return Ok(false);
+        };
+        let found = store.find_project_for(slug, self.player).await?;
+        let role = found.and_then(|(_, role)| role);
+        let administers = is_admin(state, &holder)
+            && matches!(self.hold, Hold::Session(_))
+            && holder.is_fresh(now);
+        Ok(administers || role.is_some_and(|role| role >= Role::Developer))
+    }
+}
+
 impl ApiCaller {
+    /// Returns who calls, and with which sign-in, to look the right up again later.
+    #[must_use]
+    pub fn opener(&self) -> Opener {
+        Opener {
+            player: self.player,
+            hold: self.rights.hold,
+        }
+    }
+
     /// Checks again whether the caller is signed in and may administer, so that a long request does
     /// not outlive the caller's rights.
     ///

@@ -2,7 +2,8 @@
 //! conditions that are hard to meet otherwise.
 //!
 //! A session is signed and contains everything: the store has nothing of it. It is for one pane of
-//! one project, contains one of the project's own test players, and ends after half an hour. The
+//! one project, contains one of the project's own test players, and ends after half an hour. It
+//! names who opened the pane, whose right is looked up again before each token. The
 //! console gets it from the project API and sends it to the pane's address, which keeps it in a
 //! cookie that no script can read. So a hostile game in a pane gets the tokens of its own test
 //! player, which its developer could mint anyway, and nothing else.
@@ -23,8 +24,10 @@ use utoipa::ToSchema;
 use uuid::Uuid;
 
 use crate::auth::AuthState;
+use crate::auth::caller::Opener;
 use crate::auth::game_tokens::{GameTokens, VerifiedToken};
 use crate::clock::Millis;
+use crate::domain::console_token::Hold;
 use crate::games::panes::Pane;
 use crate::web::api_error::ApiError;
 use crate::web::cookies;
@@ -67,18 +70,48 @@ pub enum Condition {
     WrongClock,
 }
 
-/// The claims of a pane's session: those of its player, and the condition.
+/// The claims of a pane's session: those of its player, and its own.
 #[derive(Debug, Serialize)]
 struct Claims<'a> {
     #[serde(flatten)]
     player: &'a GameTokenClaims,
-    condition: Condition,
+    #[serde(flatten)]
+    own: OwnClaims,
 }
 
-/// The claim that the verifier for game tokens does not read.
-#[derive(Deserialize)]
-struct ReadCondition {
+/// The claims that the verifier for game tokens does not read.
+#[derive(Debug, Serialize, Deserialize)]
+struct OwnClaims {
     condition: Condition,
+    opener: OpenerClaims,
+}
+
+/// Who opened the pane. The members have the names that they have in a console token.
+#[derive(Debug, Serialize, Deserialize)]
+struct OpenerClaims {
+    sub: Uuid,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    sid: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    device: Option<String>,
+}
+
+impl OpenerClaims {
+    fn new(opener: &Opener) -> Self {
+        let (sid, device) = opener.hold.names();
+        Self {
+            sub: opener.player,
+            sid,
+            device,
+        }
+    }
+
+    fn read(&self) -> Option<Opener> {
+        Some(Opener {
+            player: self.sub,
+            hold: Hold::named(self.sid.as_deref(), self.device.as_deref())?,
+        })
+    }
 }
 
 /// A test player of a project.
@@ -99,6 +132,8 @@ pub struct PaneSession {
     pub player: Arc<VerifiedToken>,
     /// What happens in the pane.
     pub condition: Condition,
+    /// Who opened the pane.
+    pub opener: Opener,
 }
 
 /// Returns the claims of a test player's token for `audience`, issued at `issued` seconds and valid
@@ -123,20 +158,24 @@ pub fn test_claims(
     }
 }
 
-/// Returns a session for the pane with the host label `label`.
+/// Returns a session for the pane with the host label `label`, which `opener` opens.
 ///
 /// # Errors
 /// Returns an error if it cannot be signed.
 pub fn seal(
     state: &AuthState,
     label: &str,
-    player: &TestPlayer,
-    condition: Condition,
+    (player, condition): (&TestPlayer, Condition),
+    opener: &Opener,
     now: Millis,
 ) -> Result<String, ApiError> {
     let times = (seconds(now), SESSION_SECONDS);
     let player = &test_claims(state, player, format!("{AUDIENCE}{label}"), times);
-    let sealed = state.keys.sign(&Claims { player, condition });
+    let own = OwnClaims {
+        condition,
+        opener: OpenerClaims::new(opener),
+    };
+    let sealed = state.keys.sign(&Claims { player, own });
     sealed.map_err(|error| ApiError::internal(&error))
 }
 
@@ -150,10 +189,11 @@ impl PaneSession {
     pub fn open(tokens: &GameTokens, label: &str, session: &str) -> Option<Self> {
         let player = tokens.verify(session, &format!("{AUDIENCE}{label}")).ok()?;
         let payload = URL_SAFE_NO_PAD.decode(session.split('.').nth(1)?).ok()?;
-        let claims: ReadCondition = serde_json::from_slice(&payload).ok()?;
+        let claims: OwnClaims = serde_json::from_slice(&payload).ok()?;
         Some(Self {
             player,
             condition: claims.condition,
+            opener: claims.opener.read()?,
         })
     }
 
@@ -167,7 +207,7 @@ impl PaneSession {
     }
 
     /// Returns the player's token for the project's dev environment and its lifetime in seconds, as
-    /// the condition wants it.
+    /// the condition wants it. Only [`Opener::develops`] says whether the pane may have one.
     ///
     /// # Errors
     /// `session-expired`, `account-suspended`, `guest-limit-reached`.

@@ -160,6 +160,46 @@ async fn a_session_is_for_one_pane_of_one_project_and_half_an_hour() {
 }
 
 #[tokio::test]
+async fn who_may_no_longer_develop_gets_no_token_in_an_open_pane() {
+    let app = TestApp::start().await;
+    let (owner, _) = Caller::with_game(&app, "dev").await;
+    let (ada, admin) = (Caller::account(&app).await, Caller::admin(&app).await);
+    let invitation = json!({ "role": "developer" });
+    let invitation = owner.post("/api/projects/game/invitations", invitation);
+    let invitation: Value = invitation.await.json();
+    let (_, secret) = invitation["link"]
+        .as_str()
+        .unwrap()
+        .split_once('#')
+        .unwrap();
+    let joined = ada.post("/api/invitations/accept", json!({ "secret": secret }));
+    assert_eq!(joined.await.status, StatusCode::OK);
+    let own = cookie(&owner, "none").await;
+    let open = cookie(&ada, "none").await;
+    assert_eq!(token(&app, &open).await.status, StatusCode::OK);
+
+    let person = format!("/api/projects/game/people/{}", ada.sub);
+    for (role, expected) in [("viewer", 401), ("developer", 200)] {
+        let changed = owner.put(&person, json!({ "role": role })).await;
+        assert_eq!(changed.status, StatusCode::OK, "{changed:?}");
+        assert_eq!(token(&app, &open).await.status, expected, "{role}");
+    }
+    let removed = send(owner.ask(Method::DELETE, &person)).await;
+    assert_eq!(removed.status, StatusCode::OK, "{removed:?}");
+    assert_eq!(token(&app, &open).await.problem(), "session-expired");
+    assert_eq!(token(&app, &own).await.status, StatusCode::OK);
+
+    let open = cookie(&admin, "none").await;
+    assert_eq!(token(&app, &open).await.status, StatusCode::OK);
+    app.clock.advance(15 * 60 * SECOND + 1);
+    assert_eq!(token(&app, &open).await.problem(), "session-expired");
+    assert_eq!(token(&app, &own).await.status, StatusCode::OK);
+    let sub = owner.sub.simple();
+    app.sql(&format!("DELETE FROM sessions WHERE player = X'{sub}'"));
+    assert_eq!(token(&app, &own).await.problem(), "session-expired");
+}
+
+#[tokio::test]
 async fn no_other_page_begins_a_session_or_gets_a_token() {
     let app = TestApp::start().await;
     let (owner, _) = Caller::with_game(&app, "dev").await;

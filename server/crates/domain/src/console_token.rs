@@ -36,17 +36,36 @@ pub enum Hold {
 }
 
 impl Hold {
+    /// Returns the claims that name it: `sid` or `device`.
+    #[must_use]
+    pub fn names(&self) -> (Option<String>, Option<String>) {
+        match self {
+            Self::Session(hash) => (Some(URL_SAFE_NO_PAD.encode(hash.0)), None),
+            Self::Device(device) => (None, Some(device.to_string())),
+        }
+    }
+
+    /// Reads it from the claims `sid` and `device`; `None` unless they name exactly one thing.
+    #[must_use]
+    pub fn named(sid: Option<&str>, device: Option<&str>) -> Option<Self> {
+        match (sid, device) {
+            (Some(sid), None) => {
+                let hash = URL_SAFE_NO_PAD.decode(sid).ok()?;
+                Some(Self::Session(SessionHash(hash.try_into().ok()?)))
+            }
+            (None, Some(device)) => device.parse().ok().map(Self::Device),
+            _ => None,
+        }
+    }
+
     /// Returns the claims of a token for `player` that ends with this session or device. A device
     /// never gets the scope for administration.
     #[must_use]
     pub fn claims(&self, player: GameTokenClaims) -> ConsoleTokenClaims {
-        let (sid, device, scope) = match self {
-            Self::Session(hash) => (
-                Some(URL_SAFE_NO_PAD.encode(hash.0)),
-                None,
-                format!("{SCOPE_PROJECTS} {SCOPE_ADMINISTRATION}"),
-            ),
-            Self::Device(device) => (None, Some(device.to_string()), SCOPE_PROJECTS.to_owned()),
+        let (sid, device) = self.names();
+        let scope = match self {
+            Self::Session(_) => format!("{SCOPE_PROJECTS} {SCOPE_ADMINISTRATION}"),
+            Self::Device(_) => SCOPE_PROJECTS.to_owned(),
         };
         ConsoleTokenClaims {
             player,
@@ -59,14 +78,7 @@ impl Hold {
     /// Reads what a token depends on from its claims; `None` unless they name exactly one thing.
     #[must_use]
     pub fn of(claims: &ConsoleTokenClaims) -> Option<Self> {
-        match (&claims.sid, &claims.device) {
-            (Some(sid), None) => {
-                let hash = URL_SAFE_NO_PAD.decode(sid).ok()?;
-                Some(Self::Session(SessionHash(hash.try_into().ok()?)))
-            }
-            (None, Some(device)) => device.parse().ok().map(Self::Device),
-            _ => None,
-        }
+        Self::named(claims.sid.as_deref(), claims.device.as_deref())
     }
 }
 

@@ -67,7 +67,8 @@ pub async fn begin(
 /// Responds to `POST /__platform/pane/token` of the game in the pane.
 ///
 /// # Errors
-/// `unknown-origin`, `invalid-request`, `session-expired`, and what the condition wants.
+/// `unknown-origin`, `invalid-request`, `session-expired`, and what the condition wants; errors of
+/// the store.
 pub async fn token(
     State(state): State<Arc<AuthState>>,
     Extension(pane): Extension<Pane>,
@@ -83,6 +84,13 @@ pub async fn token(
     };
     if session.condition == Condition::Slow {
         panes::wait(SLOW).await;
+    }
+    // The session outlives the right of whoever opened the pane.
+    if !session.opener.develops(&state, &pane.game.slug).await? {
+        return Err(ApiError::new(ProblemCode::SessionExpired).with_detail(
+            "Whoever opened this pane is signed out, or may no longer develop the project. Open \
+             the Build page again.",
+        ));
     }
     let now = state.platform.clock.now();
     let (access_token, life) = session.token(&state, &pane.game.slug, now)?;

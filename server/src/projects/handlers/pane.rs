@@ -82,7 +82,9 @@ pub async fn handle(
     let player = test_player(&state, &editor, Ok(ApiJson(wanted))).await?;
     let label = label(pane, &editor.project.slug);
     let now = state.platform.clock.now();
-    let session = panes::seal(&state.auth, &label, &player, wish.condition, now)?;
+    let content = (&player, wish.condition);
+    let opener = editor.caller.opener();
+    let session = panes::seal(&state.auth, &label, content, &opener, now)?;
     Ok(ApiJson(PaneAnswer {
         origin: state.platform.origin.sub_domain(&label),
         session,
