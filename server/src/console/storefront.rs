@@ -6,7 +6,7 @@ use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 use std::sync::{Arc, OnceLock};
 
 use arc_swap::ArcSwapOption;
-use tokio::sync::Mutex;
+use tokio::sync::{Mutex, Semaphore};
 
 use crate::clock::Millis;
 use crate::domain::counting::RankedProject;
@@ -27,6 +27,9 @@ const SHORTEST_TYPED: usize = 3;
 const LONGEST_TYPED: usize = 64;
 /// The number of words of a search that are read.
 const SEARCH_WORDS: usize = 8;
+/// How many searches run at once. Each reads the texts of all games, and the threads for blocking
+/// work read the games' files, too.
+const SEARCHES_AT_ONCE: usize = 2;
 
 /// A listed game.
 #[derive(Debug)]
@@ -50,7 +53,7 @@ pub struct Entry {
 #[derive(Debug, Default)]
 pub struct Storefront {
     /// The most played first.
-    entries: Vec<Entry>,
+    entries: Vec<Arc<Entry>>,
     by_slug: HashMap<String, usize>,
     /// The places of the games with each tag, in the order of the games.
     by_tag: HashMap<String, Vec<usize>>,
@@ -73,10 +76,10 @@ pub struct Wanted {
 }
 
 /// A page of games.
-#[derive(Debug)]
-pub struct Selection<'a> {
+#[derive(Debug, Default)]
+pub struct Selection {
     /// The games of the page.
-    pub entries: Vec<&'a Entry>,
+    pub entries: Vec<Arc<Entry>>,
     /// The number of games on all pages.
     pub total: usize,
     /// The page that it is.
@@ -114,12 +117,12 @@ impl Storefront {
             .collect();
         let entry = |game: &Arc<Game>| {
             let players_day = players.get(&*game.slug).copied().unwrap_or(0);
-            Entry::of(game, players_day, |path| is_file(game, path))
+            Arc::new(Entry::of(game, players_day, |path| is_file(game, path)))
         };
-        let mut entries: Vec<Entry> = games.iter().map(entry).collect();
+        let mut entries: Vec<Arc<Entry>> = games.iter().map(entry).collect();
         // Of games with equally many players, a new one is seen first.
         entries.sort_by(|one, other| {
-            let rank = |entry: &Entry| (entry.players_day, entry.listed_at);
+            let rank = |entry: &Arc<Entry>| (entry.players_day, entry.listed_at);
             rank(other)
                 .cmp(&rank(one))
                 .then_with(|| one.slug.cmp(&other.slug))
@@ -151,7 +154,7 @@ impl Storefront {
     /// Returns the listed game of this project.
     #[must_use]
     pub fn find(&self, slug: &str) -> Option<&Entry> {
-        self.entries.get(*self.by_slug.get(slug)?)
+        self.entries.get(*self.by_slug.get(slug)?).map(Arc::as_ref)
     }
 
     /// Returns the most played of the games whose slug is almost this text: one character is
@@ -173,7 +176,7 @@ impl Storefront {
             near
         });
         let places = shortened(&text).filter_map(|hash| near.get(&hash));
-        self.entries.get(*places.min()?)
+        self.entries.get(*places.min()?).map(Arc::as_ref)
     }
 
     /// Returns the tags that the page offers.
@@ -189,9 +192,9 @@ impl Storefront {
     }
 
     /// Returns a page of the games that a visitor wants to see. A page after the last one is the
-    /// last one.
+    /// last one. A search reads the texts of all games.
     #[must_use]
-    pub fn select(&self, wanted: &Wanted) -> Selection<'_> {
+    pub fn select(&self, wanted: &Wanted) -> Selection {
         let search = wanted.search.to_lowercase();
         let words: Vec<&str> = search.split_whitespace().collect();
         let matches = |place: &usize| {
@@ -214,18 +217,15 @@ impl Storefront {
     }
 
     /// Returns a page of `total` games, whose places `place` returns.
-    fn cut(
-        &self,
-        page: usize,
-        total: usize,
-        place: impl Fn(usize) -> Option<usize>,
-    ) -> Selection<'_> {
+    fn cut(&self, page: usize, total: usize, place: impl Fn(usize) -> Option<usize>) -> Selection {
         let pages = total.div_ceil(PER_PAGE).max(1);
         let page = page.clamp(1, pages);
         let first = (page - 1) * PER_PAGE;
         let places = (first..total.min(first + PER_PAGE)).filter_map(place);
         Selection {
-            entries: places.filter_map(|place| self.entries.get(place)).collect(),
+            entries: places
+                .filter_map(|place| self.entries.get(place).cloned())
+                .collect(),
             total,
             page,
             pages,
@@ -287,11 +287,22 @@ impl Entry {
 }
 
 /// The list that was made last.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub struct Storefronts {
     kept: ArcSwapOption<Kept>,
     /// Held while the list is made, so that it is made once.
     making: Mutex<()>,
+    searching: Arc<Semaphore>,
+}
+
+impl Default for Storefronts {
+    fn default() -> Self {
+        Self {
+            kept: ArcSwapOption::empty(),
+            making: Mutex::default(),
+            searching: Arc::new(Semaphore::new(SEARCHES_AT_ONCE)),
+        }
+    }
 }
 
 #[derive(Debug)]
@@ -331,6 +342,23 @@ impl Storefronts {
             front: Arc::clone(&front),
         })));
         front
+    }
+
+    /// Returns what [`Storefront::select`] returns. A search runs on a thread for blocking work, so
+    /// that no other request waits for it.
+    pub async fn select(&self, front: &Arc<Storefront>, wanted: &Wanted) -> Selection {
+        if wanted.search.is_empty() {
+            return front.select(wanted);
+        }
+        let turn = Arc::clone(&self.searching).acquire_owned().await;
+        let (front, wanted) = (Arc::clone(front), wanted.clone());
+        let found = tokio::task::spawn_blocking(move || {
+            // A search goes on if nobody waits for it any more.
+            let _turn = turn;
+            front.select(&wanted)
+        });
+        // This fails only while the process ends, and nobody sees the page then.
+        found.await.unwrap_or_default()
     }
 
     fn fresh(
@@ -393,7 +421,7 @@ mod tests {
         Storefront::of(&games, &ranked, |_, _| true)
     }
 
-    fn slugs(selection: &Selection<'_>) -> Vec<String> {
+    fn slugs(selection: &Selection) -> Vec<String> {
         let entries = selection.entries.iter();
         entries.map(|entry| entry.slug.clone()).collect()
     }
@@ -430,6 +458,31 @@ mod tests {
         assert!(front.find("none").is_none());
         assert_eq!(front.tags().len(), OFFERED_TAGS);
         assert_eq!(front.tags()[0], "arcade");
+    }
+
+    #[tokio::test]
+    async fn a_search_on_another_thread_finds_the_same() {
+        let (fronts, front) = (Storefronts::default(), Arc::new(front(200)));
+        for (search, tag, page) in [
+            ("", "arcade", "3"),
+            ("number 17", "", "1"),
+            ("sparks", "", "2"),
+        ] {
+            let wanted = Wanted::read(search, tag, page);
+            let (here, there) = (front.select(&wanted), fronts.select(&front, &wanted).await);
+            assert_eq!(slugs(&here), slugs(&there), "{search} {tag}");
+            assert_eq!((here.total, here.page), (there.total, there.page));
+        }
+        // One that nobody waits for any more gives its turn back.
+        let wanted = Wanted::read("sparks", "", "1");
+        for _ in 0..SEARCHES_AT_ONCE * 2 {
+            tokio::select! {
+                biased;
+                _ = fronts.select(&front, &wanted) => {}
+                () = std::future::ready(()) => {}
+            }
+            assert_eq!(fronts.select(&front, &wanted).await.total, 200);
+        }
     }
 
     #[test]

@@ -63,7 +63,8 @@ pub async fn handle(
     let front = state.storefronts.load(&state.players).await;
     let value = |name: &str| query.get(name).map(String::as_str).unwrap_or_default();
     let wanted = Wanted::read(value("q"), value("tag"), value("page"));
-    let selection = front.select(&wanted);
+    let selection = state.storefronts.select(&front, &wanted).await;
+    let entries: Vec<&Entry> = selection.entries.iter().map(Arc::as_ref).collect();
     let at = |page: Option<usize>| {
         let page = page.filter(|page| (1..=selection.pages).contains(page));
         page.map(|page| address(&wanted, page))
@@ -74,7 +75,7 @@ pub async fn handle(
         scripts: state.files.scripts("front"),
         sign_in: sign_in(&state, &here),
         is_empty: front.is_empty(),
-        cards: cards(&state.players, &selection.entries).await,
+        cards: cards(&state.players, &entries).await,
         found: found(&wanted, &selection),
         tags: tag_links(front.tags(), &wanted),
         page: selection.page,
@@ -155,7 +156,7 @@ pub(super) fn tag_link(tag: &str) -> TagLink<'_> {
 }
 
 /// Returns how many games were found, in words; nothing if all of them are shown.
-fn found(wanted: &Wanted, selection: &Selection<'_>) -> String {
+fn found(wanted: &Wanted, selection: &Selection) -> String {
     if wanted.search.is_empty() && wanted.tag.is_none() {
         return String::new();
     }
