@@ -63,7 +63,11 @@ impl DeployTokenCaller {
         let damaged = "This is not a complete deploy token. Copy it again, or create another one.";
         let secret = text(headers).and_then(DeploySecret::parse);
         let secret = secret.ok_or_else(|| not_signed_in(damaged))?;
-        let FoundDeployToken { token, project, .. } = look_up(state, &secret).await?;
+        let (unknown, hash) = (&state.limits.unknown_tokens, secret.hash());
+        unknown.count(&hash, &source.network)?;
+        let found = look_up(state, &secret).await;
+        unknown.keep(hash, found.is_ok());
+        let FoundDeployToken { token, project, .. } = found?;
         state
             .limits
             .calls

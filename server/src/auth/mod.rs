@@ -12,7 +12,7 @@
 //! | [`suspensions`], [`ended_sessions`] | suspensions and ended sessions, while their tokens live |
 //! | [`sessions`] | sweeping sessions |
 //! | [`panes`] | sessions of the Build page's panes, and the conditions in them |
-//! | [`guest_limits`], [`devices`] | rate limits on creating guests, and on devices |
+//! | [`guest_limits`], [`devices`], [`unknown_tokens`] | rate limits on creating guests, on devices, and on deploy tokens that are not valid |
 //! | [`refusal_log`] | recording refusals, within limits |
 
 pub mod caller;
@@ -33,5 +33,6 @@ pub mod scoped_caller;
 pub mod sessions;
 mod state;
 pub mod suspensions;
+pub mod unknown_tokens;
 
 pub use self::state::{AuthLimits, AuthState};

@@ -13,6 +13,7 @@ use crate::auth::keys::KeyRing;
 use crate::auth::oidc::Providers;
 use crate::auth::refusal_log::RefusalLimits;
 use crate::auth::suspensions::Suspensions;
+use crate::auth::unknown_tokens::UnknownTokens;
 use crate::clock::Clock;
 use crate::config::Config;
 use crate::games::GamesState;
@@ -65,6 +66,8 @@ pub struct AuthLimits {
     pub refusals: RefusalLimits,
     /// The limit on calls of the project API per player.
     pub calls: SharedLimiter<Uuid>,
+    /// The limit on deploy tokens that are not valid, per network.
+    pub unknown_tokens: UnknownTokens,
 }
 
 impl AuthLimits {
@@ -78,6 +81,7 @@ impl AuthLimits {
             renames: shared.limiter("renames", &RENAMES, clock),
             refusals: RefusalLimits::new(clock),
             calls: shared.limiter("calls", &CALLS, clock),
+            unknown_tokens: UnknownTokens::new(clock),
         }
     }
 
@@ -89,5 +93,6 @@ impl AuthLimits {
         self.renames.sweep();
         self.refusals.sweep();
         self.calls.sweep();
+        self.unknown_tokens.sweep();
     }
 }

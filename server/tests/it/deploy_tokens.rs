@@ -1,6 +1,7 @@
 //! Deploy tokens: what is checked of a new one, and how one ends.
 
 use platform_server::domain::audit::{Actor, AuditKind, AuditQuery};
+use platform_server::domain::deploy_token::DeploySecret;
 use reqwest::{Method, StatusCode};
 use serde_json::{Value, json};
 
@@ -127,6 +128,35 @@ async fn a_token_that_ended_says_why() {
     assert_eq!(listed(&owner).await, json!([]));
     let again = send(owner.ask(Method::DELETE, &format!("{TOKENS}/{id}"))).await;
     assert_eq!(again.problem(), "not-found");
+}
+
+#[tokio::test]
+async fn an_address_that_sends_many_unknown_tokens_has_to_wait() {
+    let app = TestApp::start().await;
+    let owner = Caller::account(&app).await;
+    owner.create("game").await;
+    let (ci, id) = token(&owner, 90).await;
+    let look = async |caller: &Caller<'_>| caller.get("/api/projects/game/logs").await;
+    assert_eq!(look(&ci).await.status, 200);
+    let entropy = &*app.running.state.platform.entropy;
+    let unknown = || owner.with_token(DeploySecret::generate(entropy.uuid_v4(), entropy).expose());
+    let mut refused = look(&unknown()).await;
+    for _ in 0..200 {
+        if refused.problem() != "not-signed-in" {
+            break;
+        }
+        refused = look(&unknown()).await;
+    }
+    assert_eq!(refused.problem(), "too-many-requests");
+    assert_eq!(refused.header("retry-after"), Some("1"));
+    // One that was valid before goes on, until it is revoked.
+    assert_eq!(look(&ci).await.status, 200);
+    let revoked = send(owner.ask(Method::DELETE, &format!("{TOKENS}/{id}"))).await;
+    assert_eq!(revoked.status, StatusCode::OK);
+    assert_eq!(look(&ci).await.problem(), "not-signed-in");
+    assert_eq!(look(&ci).await.problem(), "too-many-requests");
+    app.clock.advance(1_000);
+    assert_eq!(look(&ci).await.problem(), "not-signed-in");
 }
 
 #[tokio::test]
