@@ -179,9 +179,9 @@ export const playerRow = (player) => {
  */
 const SENTENCES = {
   linked: "{player} signed in for the first time, with {subject}",
-  merged: "The guest {player} went into {other}, with {subject}",
+  merged: "The guest {player} was merged into {other}, who signed in with {subject}",
   "signed-in": "{player} signed in with {subject}",
-  created: "{player} came as a new account, with {subject}",
+  created: "{player} made an account, with {subject}",
   renamed: "{player} took another name",
   "sign-in-failed": "A sign-in with {subject} failed",
   "signed-out": "{player} signed out",
@@ -229,6 +229,9 @@ const SENTENCES = {
   "project-removed": "The deleted project {subject} was removed permanently",
 };
 
+/** A UUID, of which the first part tells deployments apart, as on the project page. */
+const LONG_ID = /\b([0-9a-f]{8})(-[0-9a-f]{4}){3}-[0-9a-f]{12}\b/g;
+
 /**
  * @param {string} name
  * @param {Schemas["Event"]} event
@@ -256,19 +259,23 @@ export const eventRow = (event, names) => {
     .split(/\{(\w+)\}/)
     .map((piece, at) => (at % 2 ? part(piece, event, names) : piece));
   if (event.actor === "operator") pieces.push(", by the operator");
-  const by = event.admin ?? event.member;
+  // Who joins a project is named once.
+  const by = event.admin ?? (event.kind === "member-joined" ? undefined : event.member);
   if (by) pieces.push(", by ", playerLink(by, names));
   // The reason is a sentence of its own.
   const end =
     event.kind === "suspended" && event.subject
       ? [": ", userText(event.subject, "subject")]
       : ["."];
-  const { detail, network, request } = event;
+  const { network, request } = event;
+  const detail = event.detail?.replace(LONG_ID, "$1");
   const about = [
     moment(event.at),
-    ...(detail ? [" · ", userText(detail)] : []),
+    ...(detail
+      ? [" · ", make("span", { title: plain(event.detail ?? "") }, userText(detail))]
+      : []),
     ...(network ? [` · from ${plain(network)}`] : []),
-    ...(request ? [" · request ", make("code", {}, userText(request))] : []),
+    ...(request ? [" · request ", make("code", { className: "whole" }, userText(request))] : []),
   ];
   return listItem([...pieces, ...end], about);
 };

@@ -10,7 +10,7 @@ const PATH = "/api/admin/guests";
 /** @param {Schemas["HoldingAddress"]} address */
 const addressRow = ({ address, guests, seen_at }) =>
   listItem(make("a", { href: withQuery("/admin/guests", { address }) }, userText(address)), [
-    `${count(guests, "guest", "guests")} · the last here `,
+    `${count(guests, "guest", "guests")} · last seen `,
     moment(seen_at),
   ]);
 
@@ -20,13 +20,13 @@ const addressRow = ({ address, guests, seen_at }) =>
  */
 const draw = ({ cap, addresses, guests }, address) => {
   byId("cap").textContent = cap
-    ? `One address may hold ${count(cap, "guest", "guests")} at one time (PLATFORM_GUESTS_PER_ADDRESS). Who signs in is held no more.`
-    : "One address may hold any number of guests (PLATFORM_GUESTS_PER_ADDRESS).";
+    ? `One address may have ${count(cap, "guest", "guests")} at the same time (PLATFORM_GUESTS_PER_ADDRESS). A guest who signs in no longer counts.`
+    : "One address may have any number of guests (PLATFORM_GUESTS_PER_ADDRESS).";
   byId("back").hidden = !address;
   byId("list-heading").textContent = address
-    ? "Its guests, last one first"
-    : "Addresses with most guests";
-  byId("none").textContent = address ? "This address holds no guest." : "No address holds a guest.";
+    ? "Its guests, newest first"
+    : "Addresses with the most guests";
+  byId("none").textContent = address ? "This address has no guests." : "No address has guests.";
   fillList("list", "none", address ? guests.map(playerRow) : addresses.map(addressRow));
 };
 

@@ -39,13 +39,17 @@ const keyRow = ({ kid, state, sealed, created_at, signs_from, stops_at }, revoke
       ...(stops_at ? [" to ", moment(stops_at)] : []),
       sealed ? " · sealed in the store" : "",
     ],
-    make("button", {
-      className: "button",
-      type: "button",
-      textContent: "Revoke…",
-      ariaLabel: `Revoke… ${kid}`,
-      onclick: () => revoke(kid, state),
-    }),
+    make(
+      "div",
+      { className: "ways" },
+      make("button", {
+        className: "button second small-button",
+        type: "button",
+        textContent: "Revoke…",
+        ariaLabel: `Revoke… ${kid}`,
+        onclick: () => revoke(kid, state),
+      }),
+    ),
   );
 
 /**

@@ -44,19 +44,21 @@ const faults = ({ live, silent_seconds, applied, degraded, clock_offset }, newes
 /**
  * @param {Schemas["Node"]} node
  * @param {number} newest
+ * @param {boolean} shared whether there may be other nodes
  */
-const nodeRow = (node, newest) => {
+const nodeRow = (node, newest, shared) => {
   const wrong = faults(node, newest);
   const isClockRight =
     node.live && node.clock_offset != null && Math.abs(node.clock_offset) <= CLOCK_WARNING;
   return listItem(
     [
       make("b", { className: node.live && !wrong.length ? "live" : "" }, userText(node.address)),
-      node.this ? " · answers you now" : "",
+      shared && node.this ? " · answers you now" : "",
       ...wrong.flatMap((words) => [" · ", fault(words)]),
     ],
     [
-      `program ${node.version} · version ${node.applied} applied`,
+      `program ${node.version}`,
+      shared ? ` · version ${node.applied} applied` : "",
       ...(node.started_at ? [" · started ", moment(node.started_at)] : []),
       isClockRight ? " · clock right" : "",
       node.leases.length ? ` · does alone: ${node.leases.join(", ")}` : "",
@@ -81,10 +83,11 @@ const settingRow = ({ name, values }) =>
 /** @param {Schemas["Nodes"]} nodes */
 const draw = ({ shared, newest, nodes, differing_settings, waits_for_standby }) => {
   byId("alone").hidden = shared;
+  byId("shared").hidden = byId("version").hidden = !shared;
   byId("one-machine").hidden = waits_for_standby !== false;
   byId("differing").hidden = !differing_settings.length;
   byId("settings").replaceChildren(...differing_settings.map(settingRow));
-  byId("nodes").replaceChildren(...nodes.map((node) => nodeRow(node, newest)));
+  byId("nodes").replaceChildren(...nodes.map((node) => nodeRow(node, newest, shared)));
   byId("version").textContent = `The newest version is ${newest}.`;
 };
 

@@ -44,7 +44,7 @@ const facts = ({
   ...fact("Name", userText(player.username)),
   ...fact("Id", make("code", { textContent: sub })),
   ...fact("State", kindOf({ state, linked })),
-  ...(merged_into ? fact("Went into", playerLink(merged_into, names)) : []),
+  ...(merged_into ? fact("Merged into", playerLink(merged_into, names)) : []),
   ...(is_admin ? fact("May", "Administer the platform") : []),
   ...fact("Made", moment(created_at)),
   ...(linked ? [] : fact("Last here", moment(seen_at))),
@@ -102,7 +102,7 @@ const drawState = (shown, self) => {
   end.disabled = sessions.length + devices.length === 0;
   byId("limits").textContent =
     state === "merged"
-      ? "This guest went into another player and can play no more. What you want to do, do to that one."
+      ? "This guest was merged into another player and cannot play any more. Act on that player instead."
       : sub === self.sub
         ? "This is you. Only another administrator may suspend you."
         : "";

@@ -63,7 +63,9 @@ const transfer = (project) => ({
     const player = await findPlayer(session, text);
     if (player.sub === project.owner) throw refusalOf("It is this player's already.");
     if (player.state === "merged")
-      throw refusalOf("This guest went into another player and owns nothing. Name that one.");
+      throw refusalOf(
+        "This guest was merged into another player and owns nothing. Name that player.",
+      );
     if (!player.linked) {
       throw refusalOf("A guest cannot own a project: the player must sign in first.");
     }

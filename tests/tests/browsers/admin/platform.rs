@@ -68,19 +68,17 @@ async fn an_administrator_rotates_and_revokes_the_signing_keys(stage: Stage) {
 }
 
 async fn an_administrator_sees_that_the_server_is_the_only_node(stage: Stage) {
-    let scene = Scene::open(&stage, "/admin/nodes").await;
-    stage.says("This server is the only one").await;
-    stage.says("answers you now").await;
-    // A change raises the version, which the server follows.
-    scene.eve.owner.create("a-game").await;
-    let newest = scene.platform.store().newest_change().await.unwrap();
-    poll::until("the change is applied", async || {
-        stage.press("Look again").await;
-        let nodes = text(&stage, "#nodes").await;
-        nodes.contains(&format!("version {newest} ")).then_some(())
-    })
-    .await;
-    assert!(!text(&stage, "#nodes").await.contains("behind"));
+    let _scene = Scene::open(&stage, "/admin/nodes").await;
+    stage.says("This is the only server").await;
+    stage.press("Look again").await;
+    let nodes = text(&stage, "#nodes").await;
+    assert!(nodes.contains("program "), "{nodes}");
+    // What several nodes tell each other is of no interest here.
+    let page = text(&stage, "main").await;
+    assert!(
+        !page.contains("version") && !page.contains("live node"),
+        "{page}"
+    );
 }
 
 async fn an_administrator_gives_a_project_to_another_player(stage: Stage) {

@@ -18,7 +18,11 @@ async fn an_administrator_suspends_a_player_and_lets_them_go(stage: Stage) {
     let scene = Scene::open(&stage, "/admin").await;
     let (admin, eve) = (&scene.admin.name, &scene.eve.name);
     stage.says("What happened last").await;
-    stage.says(&format!("went into {admin}, with demo.")).await;
+    stage
+        .says(&format!(
+            "was merged into {admin}, who signed in with demo."
+        ))
+        .await;
     stage.press("Find").await;
     stage.says("Write a name or an id.").await;
     stage.fill("Name or id", &scene.eve.sub.to_string()).await;
@@ -144,11 +148,11 @@ async fn an_administrator_finds_guests_by_their_address(stage: Stage) {
     stage
         .arrives_at(&scene.url("/admin/guests?address=127.0.0.1"))
         .await;
-    stage.says("Its guests, last one first").await;
+    stage.says("Its guests, newest first").await;
     stage.control(&guest).await;
     stage.fill("Address", "2001:db8::9").await;
     stage.press("Find").await;
-    stage.says("This address holds no guest.").await;
+    stage.says("This address has no guests.").await;
     stage.tolerate_log("400");
     stage.fill("Address", "nobody").await;
     stage.press("Find").await;
