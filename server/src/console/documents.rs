@@ -4,10 +4,12 @@
 //! | module | contents |
 //! |---|---|
 //! | [`markdown`] | one document: its HTML, headings and sections |
+//! | `wide_tables` | tables with many columns on a phone |
 //! | [`search`] | finding words in the sections |
 
 pub mod markdown;
 pub mod search;
+mod wide_tables;
 
 use self::markdown::Document;
 use crate::origin::PlatformOrigin;

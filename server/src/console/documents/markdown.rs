@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use pulldown_cmark::{CowStr, Event, HeadingLevel, LinkType, Options, Parser, Tag, TagEnd, html};
 
-use super::Audience;
+use super::{Audience, wide_tables};
 
 /// A rendered document.
 #[derive(Debug)]
@@ -94,6 +94,7 @@ impl Document {
                 }
             }
         }
+        wide_tables::name_cells(&mut body);
         let mut rendered = String::with_capacity(text.len() * 3 / 2);
         html::push_html(&mut rendered, body.into_iter());
         Self {
