@@ -136,7 +136,14 @@ const drawStanding = ({ standing }) => {
   byId("standing").replaceChildren(...words, " The project page says what can be done.");
 };
 
+/** Shows what was opened, which is below the window. */
+const showDrawer = () => {
+  const drawer = byId("drawer");
+  if (drawer.open) drawer.scrollIntoView({ block: "nearest" });
+};
+
 enter(async (session, player) => {
+  byId("drawer").ontoggle = showDrawer;
   drawStanding(await session.ask(`/api/projects/${slug}`));
   const now = await session.ask(environment);
   panes = new Panes(session);
