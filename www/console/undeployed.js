@@ -35,10 +35,18 @@ export const undeployed = (desk) => ({
     byId("undeployed-words").textContent =
       `Nothing is deployed to ${NAMES[environment]} yet. With the command line, three commands put it there; the last one in the game's folder:`;
     const { origin } = location;
-    byId("undeployed-command").textContent = [
+    const lines = [
       `curl -fsSL ${origin}/cli/install.sh | sh`,
       `platform login --origin ${origin}`,
       `platform deploy --project ${slug}${environment === "prod" ? " --env prod" : ""}`,
-    ].join("\n");
+    ];
+    // A browser would break a line between the two hyphens of an option, and anywhere in an address.
+    const parts = lines.join("\n").split(/(--\S+|\/cli\/)/);
+    const whole = parts.map((part) =>
+      part.startsWith("--") ? make("span", { className: "whole", textContent: part }) : part,
+    );
+    byId("undeployed-command").replaceChildren(
+      ...whole.flatMap((part) => (part === "/cli/" ? [make("wbr"), part] : [part])),
+    );
   },
 });

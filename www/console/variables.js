@@ -35,14 +35,16 @@ export const copy = async (button, text, shown, told = text) => {
  * @param {[name: string, value: string]} variable
  */
 export const variable = ([name, value]) => {
-  const code = make("code", { textContent: `${name}=${value}` });
+  // A line breaks before the value, or before the path of an address.
+  const parts = value.split(/(?<=[^/])(?=\/[^/])/);
+  const code = make("code", {}, `${name}=`, ...parts.flatMap((part) => [make("wbr"), part]));
   const button = make(
     "button",
     { className: "button second small-button", type: "button" },
     "Copy",
     make("span", { className: "aside", textContent: ` ${name}` }),
   );
-  button.onclick = () => copy(button, code.textContent, code);
+  button.onclick = () => copy(button, `${name}=${value}`, code);
   return make("li", {}, code, button);
 };
 
