@@ -57,7 +57,7 @@ const BEFORE: &str = "{
     }
 }
 // Meanwhile the scripts that follow arrive, so that none waits for the network.
-const ready = performance.now() + 50;
+const ready = performance.now() + 30;
 while ((window.begun = performance.now()) < ready);";
 
 /// Waits for the start and returns the parts, and their sum without what runs in the background.
