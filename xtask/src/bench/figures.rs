@@ -451,7 +451,7 @@ mod tests {
             idle_kilobytes: certain(30_000.0),
             ready_milliseconds: certain(120.0),
             startup: startup::every_engine(certain(1.5), certain(0.0)),
-            frames: startup::every_frame(certain(1.005)),
+            frames: startup::every_frame(certain(1.005), certain(0.9)),
             ingest: Ingest {
                 beats_ratio: certain(0.9),
                 records_ratio: certain(0.8),
@@ -512,7 +512,7 @@ mod tests {
         bad.idle_kilobytes = certain(41.0 * 1_024.0);
         bad.ready_milliseconds = certain(501.0);
         bad.startup = startup::every_engine(certain(8.1), certain(51.0));
-        bad.frames = startup::every_frame(certain(1.02));
+        bad.frames = startup::every_frame(certain(1.02), certain(1.1));
         bad.ingest = Ingest {
             beats_ratio: certain(0.4),
             records_ratio: certain(0.4),
