@@ -8,6 +8,7 @@ use std::path::Path;
 
 use anyhow::{Context, Result, ensure};
 use wasm_bindgen_cli_support::Bindgen;
+use wasmparser::{ExternalKind, Parser, Payload, TypeRef, ValType};
 
 use crate::module::Names;
 
@@ -20,10 +21,16 @@ pub struct Bound {
     pub sources: Vec<(String, String)>,
 }
 
-/// What the glue of a module contains that gets more than numbers.
-const CONVERSIONS: [&str; 3] = ["FromWasm", "ToWasm", "ExternrefTable0"];
-/// What wasm-bindgen imports to fill the module's table of objects, which is empty here. Nothing calls
-/// it any more.
+/// What the glue of a module contains that passes more than numbers as they are.
+const CONVERSIONS: [&str; 6] = [
+    "FromWasm",
+    "ToWasm",
+    "ExternrefTable0",
+    "isLikeNone",
+    "BigInt",
+    "CodePoint",
+];
+/// What wasm-bindgen imports to fill the module's table of objects, which is empty here.
 const UNUSED: &str = "__wbindgen_init_externref_table";
 
 /// Binds the module at `module` to the functions of the page.
@@ -67,18 +74,21 @@ pub fn bind(root: &Path, module: &Path, names: Names) -> Result<Bound> {
     }
 
     let wasm = output.wasm_mut();
+    let unused = wasm.imports.iter().find(|import| import.name == UNUSED);
+    if let Some(module) = unused.map(|import| import.module.clone()) {
+        let function = wasm.imports.get_func(module, UNUSED)?;
+        wasm.replace_imported_func(function, |_| {})?;
+    }
     let mut names = short_names();
     let mut imports = String::new();
     for import in wasm.imports.iter_mut() {
         let short = names.next().context("names never end")?;
-        if import.name != UNUSED {
-            let function = function_of(&import.name);
-            ensure!(
-                declares(&sources, function),
-                "page.js has no `{function}`, which the module imports"
-            );
-            imports.push_str(&format!("{short}: {function}, "));
-        }
+        let function = function_of(&import.name);
+        ensure!(
+            declares(&sources, function),
+            "page.js has no `{function}`, which the module imports"
+        );
+        imports.push_str(&format!("{short}: {function}, "));
         import.name = short;
         "a".clone_into(&mut import.module);
     }
@@ -105,10 +115,9 @@ pub fn bind(root: &Path, module: &Path, names: Names) -> Result<Bound> {
             &renamed,
         );
     }
-    Ok(Bound {
-        wasm: wasm.emit_wasm(),
-        sources,
-    })
+    let wasm = wasm.emit_wasm();
+    passes_numbers(&wasm)?;
+    Ok(Bound { wasm, sources })
 }
 
 /// Turns the text of a JavaScript module into a part of a function.
@@ -135,10 +144,60 @@ fn function_of(import: &str) -> &str {
         .map_or(import, |(function, _)| function)
 }
 
-/// Whether one of the parts has a function of this name.
+/// Whether page.js, the first part, has a function of this name.
 fn declares(sources: &[(String, String)], function: &str) -> bool {
     let declaration = format!("const {function} = ");
-    sources.iter().any(|(_, text)| text.contains(&declaration))
+    let page = sources.iter().take(1);
+    page.flat_map(|(_, text)| text.lines())
+        .any(|line| line.starts_with(&declaration))
+}
+
+/// Fails if a function that the module imports or exports takes or returns anything but numbers of 32
+/// bits and `f64`.
+fn passes_numbers(module: &[u8]) -> Result<()> {
+    let (mut types, mut functions, mut passing) = (Vec::new(), Vec::new(), Vec::new());
+    for payload in Parser::new(0).parse_all(module) {
+        match payload? {
+            Payload::TypeSection(section) => {
+                for group in section.into_iter_err_on_gc_types() {
+                    types.push(group?);
+                }
+            }
+            Payload::ImportSection(section) => {
+                for import in section.into_imports() {
+                    if let TypeRef::Func(kind) = import?.ty {
+                        passing.push(kind);
+                        functions.push(kind);
+                    }
+                }
+            }
+            Payload::FunctionSection(section) => {
+                for kind in section {
+                    functions.push(kind?);
+                }
+            }
+            Payload::ExportSection(section) => {
+                for export in section {
+                    let export = export?;
+                    if export.kind == ExternalKind::Func {
+                        passing.extend(functions.get(export.index as usize));
+                    }
+                }
+            }
+            _ => {}
+        }
+    }
+    for kind in passing {
+        let kind = types.get(kind as usize).context("a function has a type")?;
+        let values = kind.params().iter().chain(kind.results());
+        for value in values {
+            ensure!(
+                matches!(value, ValType::I32 | ValType::F64),
+                "the module and page.js may pass numbers only, and a function has {value:?}"
+            );
+        }
+    }
+    Ok(())
 }
 
 /// `a`, `b`, … `z`, `A`, … `Z`, `aa`, …
@@ -220,5 +279,45 @@ mod tests {
             .take(2_000)
             .collect::<std::collections::BTreeSet<_>>();
         assert_eq!(names.len(), 2_000);
+    }
+
+    /// A module with one function that takes or returns the value of this code, and imports or exports
+    /// it.
+    fn module(value: u8, is_result: bool, is_import: bool) -> Vec<u8> {
+        let mut bytes = b"\0asm\x01\0\0\0".to_vec();
+        // One type: with the value as its parameter, or as its result.
+        let kind: &[u8] = if is_result {
+            &[1, 0x60, 0, 1, value]
+        } else {
+            &[1, 0x60, 1, value, 0]
+        };
+        bytes.extend([&[1, 5], kind].concat());
+        if is_import {
+            bytes.extend([2, 7, 1, 1, b'a', 1, b'b', 0, 0]);
+        } else {
+            // One function, exported as `a`, whose code is `unreachable`.
+            bytes.extend([3, 2, 1, 0, 7, 5, 1, 1, b'a', 0, 0, 10, 5, 1, 3, 0, 0, 0x0b]);
+        }
+        bytes
+    }
+
+    #[test]
+    fn a_module_that_passes_more_than_numbers_is_refused() {
+        const I32: u8 = 0x7f;
+        const I64: u8 = 0x7e;
+        const F64: u8 = 0x7c;
+        const OBJECT: u8 = 0x6f;
+        for is_result in [true, false] {
+            for is_import in [true, false] {
+                for number in [I32, F64] {
+                    assert!(passes_numbers(&module(number, is_result, is_import)).is_ok());
+                }
+                for other in [I64, OBJECT] {
+                    let refused = passes_numbers(&module(other, is_result, is_import));
+                    let sentence = refused.expect_err("it is refused").to_string();
+                    assert!(sentence.contains("numbers only"), "{sentence}");
+                }
+            }
+        }
     }
 }

@@ -8,7 +8,7 @@ use wasm_bindgen::prelude::*;
 use crate::log::{Log, Place};
 use crate::presence::Presence;
 use crate::token::{self, Instant, Step, Want};
-use crate::web::{exchange, now, tell};
+use crate::web::{exchange, monotonic, now, tell};
 
 /// The page keeps the one token in hand and the last failure, so neither is told again.
 type Tokens = token::Tokens<u32, (), u32>;
@@ -62,8 +62,8 @@ pub fn end(number: u32, status: u16, has_token: bool, is_expired: bool, time: f6
     } else {
         Err((token::Failure::of(status, is_expired, time), ()))
     };
-    // Settling a promise runs none of the page's code at once, so no call comes in while the tokens
-    // are borrowed.
+    // Settling a promise runs none of the page's code at once, as long as its value has no prototype,
+    // so no call comes in while the tokens are borrowed.
     start(|tokens, now| {
         tokens.end(now, number, outcome, &mut |caller, answer| {
             tell(caller, answer.is_ok());
@@ -107,7 +107,7 @@ fn start(asked: impl FnOnce(&mut Tokens, Instant) -> Option<u32>) {
 #[must_use]
 pub fn look(visible: bool, used: bool, interval: f64) -> bool {
     start(|tokens, now| tokens.go_on(now));
-    let now = now().monotonic;
+    let now = monotonic();
     PRESENCE.with_borrow_mut(|presence| presence.look(now, visible, used, interval))
 }
 
@@ -124,7 +124,7 @@ pub fn go_away() -> bool {
 #[wasm_bindgen(js_name = keepRecord)]
 #[must_use]
 pub fn keep_record(same: u32, bytes: u32, urgent: bool) -> i32 {
-    let now = now().monotonic;
+    let now = monotonic();
     match LOG.with_borrow_mut(|log| log.record(now, same, bytes, urgent)) {
         Place::Append => -1,
         Place::AppendAndSend => -2,
@@ -138,7 +138,7 @@ pub fn keep_record(same: u32, bytes: u32, urgent: bool) -> i32 {
 #[wasm_bindgen(js_name = takeBatch)]
 #[must_use]
 pub fn take_batch(at_once: bool) -> i32 {
-    let now = now().monotonic;
+    let now = monotonic();
     LOG.with_borrow_mut(|log| log.take(now, at_once))
 }
 
@@ -155,6 +155,6 @@ pub fn take_left_out() -> u32 {
 #[wasm_bindgen(js_name = endBatch)]
 #[must_use]
 pub fn end_batch(size: i32, records: u32, pause: f64) -> bool {
-    let now = now().monotonic;
+    let now = monotonic();
     LOG.with_borrow_mut(|log| log.end(now, size, records, pause))
 }

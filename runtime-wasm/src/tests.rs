@@ -2,7 +2,7 @@
 //! and what the caller gets.
 
 use js_sys::{Array, Function, Object, Promise, Reflect};
-use wasm_bindgen::{JsCast, JsValue};
+use wasm_bindgen::{JsCast, JsValue, closure::Closure};
 use wasm_bindgen_futures::JsFuture;
 use wasm_bindgen_test::{wasm_bindgen_test, wasm_bindgen_test_configure};
 
@@ -190,6 +190,55 @@ async fn without_a_token_nothing_is_sent_and_the_error_is_the_token_s() {
     let error = err(fetch("/ping".into(), JsValue::UNDEFINED)).await;
     assert_eq!(get(&error, "message"), "No.");
     assert_eq!(called(&calls), ["POST /token"]);
+}
+
+#[wasm_bindgen_test]
+async fn code_of_the_page_that_runs_with_every_promise_keeps_nobody_waiting() {
+    connect("return mint()");
+    let before = get_access_token(false);
+    let queued = get_access_token(true);
+    // Resolving with an object reads its `then`, which may be the page's.
+    let ask = Closure::<dyn Fn() -> Promise>::new(|| get_access_token(true));
+    let install = Function::new_with_args(
+        "ask",
+        "globalThis.later = [];
+        Object.defineProperty(Object.prototype, 'then', {
+            configurable: true,
+            get() { if (later.length < 5) later.push(ask().catch(String)); },
+        });",
+    );
+    let installed = install.call1(&JsValue::NULL, ask.as_ref());
+    installed.expect("the getter is in place");
+    for token in [before, queued] {
+        assert!(ok(token).await.is_string());
+    }
+    eval("delete Object.prototype.then");
+    let later = Array::from(&eval("later"));
+    for token in ok(Promise::all(&later))
+        .await
+        .unchecked_into::<Array>()
+        .iter()
+    {
+        assert!(
+            token
+                .as_string()
+                .is_some_and(|token| token.starts_with('t'))
+        );
+    }
+}
+
+#[wasm_bindgen_test]
+async fn what_cannot_be_read_is_an_error_with_the_status() {
+    connect("return url == '/token' ? mint() : [500, 'application/json', '{}']");
+    ok(get_access_token(false)).await;
+    eval(
+        "globalThis.nativeJson = Response.prototype.json;
+        Response.prototype.json = () => { throw new Error('mine') }",
+    );
+    let error = err(fetch("/x".into(), JsValue::UNDEFINED)).await;
+    eval("Response.prototype.json = nativeJson");
+    assert_eq!(get(&error, "name"), "PlatformError");
+    assert_eq!(get(&error, "status"), 500);
 }
 
 #[wasm_bindgen_test]

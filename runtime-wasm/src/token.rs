@@ -747,7 +747,7 @@ mod tests {
     fn the_page_knows_an_ended_session_by_the_name_that_the_platform_gives_it() {
         let slug = platform_protocol::problem::ProblemCode::SessionExpired.as_str();
         let page = include_str!("web/page.js");
-        assert!(page.contains(&format!("is(\"{slug}\")")));
+        assert!(page.contains(&format!("hasType(error, \"{slug}\")")));
     }
 
     #[test]

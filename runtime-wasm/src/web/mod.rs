@@ -7,7 +7,9 @@ use crate::token::Instant;
 
 #[wasm_bindgen(module = "/src/web/page.js")]
 extern "C" {
-    fn monotonic() -> f64;
+    // An exception that passes through the module would not restore its stack, and would leave what
+    // is borrowed so: none of these may throw.
+    pub(crate) fn monotonic() -> f64;
     fn wall() -> f64;
 
     /// Answers a caller: with the token in hand, or with the last failure.

@@ -2,7 +2,7 @@
 // Rust; numbers alone pass between both. The native functions are taken when the runtime starts,
 // before a framework or the game replaces them.
 
-const { location, document, performance, Date, URL, Request, Promise, Map } = globalThis;
+const { location, document, performance, Date, URL, Request, Promise } = globalThis;
 
 /**
  * The exports of the module (runtime-wasm/src/exports.rs). Undefined until it has started, for all
@@ -103,9 +103,17 @@ export class PlatformError extends Error {
 
   /** @param {string} slug */
   is(slug) {
-    return this.type === slug || this.type.split(/[/#:]/).pop() === slug;
+    return hasType(this, slug);
   }
 }
+
+/**
+ * Whether this is the error's type, or its last segment.
+ *
+ * @param {PlatformError} error
+ * @param {string} slug
+ */
+const hasType = ({ type }, slug) => type === slug || type.split(/[/#:]/).pop() === slug;
 
 /**
  * Returns a member that is a non-empty string.
@@ -157,7 +165,7 @@ const refusal = (status, answer) =>
  *
  * @param {PlatformError} [error]
  */
-const isExpired = (error) => !!error?.is("session-expired");
+const isExpired = (error) => !!error && hasType(error, "session-expired");
 
 export const monotonic = () => performance.now();
 export const wall = () => Date.now();
@@ -226,11 +234,12 @@ let held;
  */
 let failed;
 /**
- * The callers that wait for a token, by their numbers.
+ * The callers that wait for a token, by their numbers. Neither this nor a token has a prototype, which
+ * a page may have changed: none of its code may run while the module tells an outcome.
  *
- * @type {Map<number, (isToken: boolean) => void>}
+ * @type {Record<number, (isToken: boolean) => void>}
  */
-const callers = new Map();
+const callers = /** @type {any} */ ({ __proto__: null });
 let asked = 0;
 
 /**
@@ -241,8 +250,9 @@ let asked = 0;
  */
 const obtain = (want) =>
   new Promise((fulfil, reject) => {
-    callers.set(++asked, (isToken) => (isToken ? fulfil(held) : reject(failed)));
-    wasm.ask(asked, want);
+    const caller = ++asked;
+    callers[caller] = (isToken) => (isToken ? fulfil(held) : reject(failed));
+    wasm.ask(caller, want);
   });
 
 /**
@@ -252,8 +262,8 @@ const obtain = (want) =>
  * @param {boolean} isToken
  */
 export const tell = (caller, isToken) => {
-  callers.get(caller)?.(isToken);
-  callers.delete(caller);
+  callers[caller](isToken);
+  delete callers[caller];
 };
 
 /**
@@ -263,10 +273,11 @@ export const tell = (caller, isToken) => {
  */
 export const exchange = async (number) => {
   // Callers of the same moment join before the request starts.
-  await shown();
+  await shown().catch(() => {});
   if (!wasm.begin(number)) return;
   let status = REFUSED;
   let token = "";
+  let time = 0;
   /** @type {Answer} */
   let answer = {};
   let error;
@@ -281,6 +292,7 @@ export const exchange = async (number) => {
       const response = await mint();
       status = response.ok ? 0 : response.status;
       answer = await answered(response, true);
+      time = /** @type {any} */ (answer.seconds) * 1000;
       if (!status) token = text(answer, "access_token");
     } catch {
       status = 0;
@@ -289,9 +301,8 @@ export const exchange = async (number) => {
   }
   if (!wasm.isWanted(number)) return;
   failed = error;
-  if (token) held = { token, number };
-  const milliseconds = /** @type {any} */ (answer.seconds) * 1000;
-  wasm.end(number, status, !!token, isExpired(error), milliseconds);
+  if (token) held = /** @type {any} */ ({ __proto__: null, token, number });
+  wasm.end(number, status, !!token, isExpired(error), time);
   // The page's own code may run here, and finds the new token.
   onToken?.(error);
   try {
@@ -428,10 +439,15 @@ export const report = (path, body, token, keepalive) => {
  */
 const answered = async (response, minting) => {
   const { headers, status } = response;
-  const body =
+  let body;
+  try {
     // A missing header is `null`, which does not match.
-    /json/.test(/** @type {string} */ (headers.get("content-type"))) &&
-    (await response.json().catch(() => {}));
+    if (/json/.test(/** @type {string} */ (headers.get("content-type")))) {
+      body = await response.json();
+    }
+  } catch {
+    // It is not readable.
+  }
   return {
     detail:
       local &&
@@ -521,8 +537,9 @@ const transmit = async (request, want) => {
   request.headers.set("Authorization", "Bearer " + token);
   try {
     return [await abortable(request, () => nativeFetch(request)), number];
-  } catch (reason) {
-    throw request.signal.aborted ? reason : refusal(0);
+  } catch {
+    // WebKit rejects an aborted fetch with a reason of its own.
+    throw request.signal.aborted ? request.signal.reason : refusal(0);
   }
 };
 
