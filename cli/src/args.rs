@@ -26,7 +26,8 @@ Examples:
 
 Settings come from options, then from PLATFORM_ORIGIN, PLATFORM_PROJECT and
 PLATFORM_TOKEN, then from the nearest platform.toml (slug, origin, dist). The
-default origin is that of the last sign-in.
+default origin is that of the last sign-in, otherwise that of the platform
+whose installer was used.
 
 Exit status: 0 done, 1 failed, 2 wrong usage, 3 not signed in.";
 

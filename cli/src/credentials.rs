@@ -9,7 +9,6 @@ use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use etcetera::BaseStrategy as _;
 use serde::{Deserialize, Serialize};
 
 use crate::clock::pause;
@@ -69,17 +68,10 @@ impl Credentials {
     /// # Errors
     /// There is no home folder.
     pub(crate) fn locate(environment: &ProcessEnvironment) -> Result<Self, Failure> {
-        let config = match &environment.config_home {
-            Some(folder) => folder.clone(),
-            None => etcetera::choose_base_strategy()
-                .map_err(|_| {
-                    Failure::failed("No home folder is known: set HOME or XDG_CONFIG_HOME.")
-                })?
-                .config_dir(),
-        };
-        Ok(Self {
-            folder: config.join("platform"),
-        })
+        let folder = environment.config_folder().ok_or_else(|| {
+            Failure::failed("No home folder is known: set HOME or XDG_CONFIG_HOME.")
+        })?;
+        Ok(Self { folder })
     }
 
     /// Returns the entry of a platform. Another command may change it at any time.

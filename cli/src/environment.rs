@@ -47,6 +47,14 @@ impl ProcessEnvironment {
         Some(folder.join("platform"))
     }
 
+    /// Where this program keeps what it remembers: `$XDG_CONFIG_HOME/platform`, else in the system's
+    /// own place; `None` if there is no home folder.
+    pub(crate) fn config_folder(&self) -> Option<PathBuf> {
+        let of_system = || Some(etcetera::choose_base_strategy().ok()?.config_dir());
+        let folder = self.config_home.clone().or_else(of_system)?;
+        Some(folder.join("platform"))
+    }
+
     fn from(get: impl Fn(&str) -> Option<OsString>) -> Self {
         let get = |name: &str| get(name).filter(|value| !value.is_empty());
         let text = |name: &str| get(name).and_then(|value| value.into_string().ok());

@@ -20,6 +20,7 @@ mod commands;
 mod credentials;
 mod environment;
 mod failure;
+mod installed;
 mod manifest;
 mod newer;
 mod origin;

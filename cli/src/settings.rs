@@ -1,5 +1,6 @@
 //! The settings of a call: from options, then from the environment, then from the nearest
-//! `platform.toml`. The platform may also be that of the last sign-in.
+//! `platform.toml`. The platform may also be that of the last sign-in, or the one that handed this
+//! program out.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -13,6 +14,7 @@ use crate::args::GlobalOptions;
 use crate::credentials::Credentials;
 use crate::environment::ProcessEnvironment;
 use crate::failure::Failure;
+use crate::installed;
 use crate::manifest::{self, Manifest};
 use crate::origin::{DEFAULT_ORIGIN, PlatformOrigin};
 use crate::secret::Secret;
@@ -27,6 +29,8 @@ const DEFAULT_DIST: &str = "dist";
 pub(crate) struct Settings {
     /// The platform.
     pub(crate) origin: PlatformOrigin,
+    /// Whether anything named the platform: it is not just the default.
+    pub(crate) knows_platform: bool,
     /// `PLATFORM_TOKEN`, which replaces signing in.
     pub(crate) token: Option<Secret>,
     /// The longest time to wait for the platform.
@@ -68,12 +72,18 @@ impl Settings {
                  or PLATFORM_ORIGIN names: set one of them.",
             ));
         }
-        let remembered = match named {
-            Some(_) => None,
-            None => last_origin(environment),
+        let (last, installed) = match named {
+            Some(_) => (None, None),
+            None => (last_origin(environment), installed::origin(environment)),
         };
-        let origin =
-            named.or_else(|| first([("last_origin in credentials.toml", remembered.as_deref())]));
+        let remembered = || {
+            first([
+                ("last_origin in credentials.toml", last.as_deref()),
+                ("origin in installed.toml", installed.as_deref()),
+            ])
+        };
+        let origin = named.or_else(remembered);
+        let knows_platform = origin.is_some();
         let (from, text) = origin.unwrap_or(("The default", DEFAULT_ORIGIN));
         let origin = text
             .parse()
@@ -89,6 +99,7 @@ impl Settings {
         }
         Ok(Self {
             origin,
+            knows_platform,
             token,
             timeout: options.timeout(),
             as_administrator: options.as_administrator,

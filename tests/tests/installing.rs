@@ -60,6 +60,11 @@ async fn one_line_in_a_shell_installs_the_command_line() {
         }
         assert_runs(&scene, &program);
     }
+    let init = scene.command(&program).args(["init", "my-game"]).output();
+    assert!(init.unwrap().status.success());
+    let settings = std::fs::read_to_string(scene.home().join("my-game/platform.toml")).unwrap();
+    let line = format!("origin = \"{}\"\n", scene.server.origin);
+    assert!(settings.contains(&line), "{settings}");
     let folder = program.parent().unwrap();
     assert_eq!(std::fs::read_dir(folder).unwrap().count(), 1);
     scene.server.stop().await;

@@ -39,6 +39,16 @@ sum_of() {
     fi
 }
 
+# Where no setting and no sign-in names another platform, the commands take the one that they came
+# from. If this cannot be written, they need --origin at the first sign-in.
+remember() {
+    case ${XDG_CONFIG_HOME:-} in
+    /*) config=$XDG_CONFIG_HOME/platform ;;
+    *) config=${HOME:-/nonexistent}/.config/platform ;;
+    esac
+    (umask 077 && mkdir -p "$config" && echo "origin = \"$origin\"" >"$config/installed.toml") 2>/dev/null || :
+}
+
 # Nothing is done before the whole script has arrived: its last line calls this.
 install() {
     machine="$(uname -s) $(uname -m)"
@@ -65,6 +75,7 @@ install() {
     cp "$work/${archive%.tar.gz}/platform" "$folder/.platform.new"
     mv -f "$folder/.platform.new" "$folder/platform"
     version=$("$folder/platform" --version) || fail "$folder/platform does not run on this machine."
+    remember
     echo "Installed $version as $folder/platform."
     case ":$PATH:" in
     *":$folder:"*) ;;

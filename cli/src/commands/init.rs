@@ -51,18 +51,18 @@ pub(super) fn run(context: &Context<'_>, directory: &Path, force: bool) -> Resul
     }
     let template = Template::get(FILE_NAME).map(|file| file.data.into_owned());
     let path = directory.join(FILE_NAME);
-    let text = settings_text(
-        &template.unwrap_or_default(),
-        &slug,
-        &settings.origin.to_string(),
-    )?;
+    let origin = settings.knows_platform.then(|| settings.origin.to_string());
+    let text = settings_text(&template.unwrap_or_default(), &slug, origin.as_deref())?;
     std::fs::write(&path, text).map_err(|error| cannot(&path, &error))?;
-    terminal::note(format_args!(
-        "Created the game {slug} in {}, for the platform {} (`origin` in its platform.toml). Its README.md explains the next steps. Whoever works on it with you installs this program from {}{CLI_PAGES}.",
-        directory.display(),
-        settings.origin,
-        settings.origin
-    ));
+    let created = format!("Created the game {slug} in {}", directory.display());
+    match origin {
+        Some(origin) => terminal::note(format_args!(
+            "{created}, for the platform {origin} (`origin` in its platform.toml). Its README.md explains the next steps. Whoever works on it with you installs this program from {origin}{CLI_PAGES}."
+        )),
+        None => terminal::note(format_args!(
+            "{created}. Its platform.toml names no platform yet, since none is known here: its commands use the one that you sign in to, with `platform login --origin <its address>`. Its README.md explains the next steps."
+        )),
+    }
     Ok(())
 }
 
@@ -71,6 +71,9 @@ const TEMPLATE_NAME: &str = "my-game";
 /// The files in which it is replaced by the slug. The Rust backend keeps its own name: a package
 /// of Cargo must not begin with a digit, as a slug may.
 const NAMED: [&str; 3] = ["README.md", "package.json", "package-lock.json"];
+
+/// What the settings have in place of a platform that is not known.
+const UNKNOWN_ORIGIN: &str = "# origin = \"https://games.example\"";
 
 /// The content of a file of the template, for a game with this slug.
 fn with_name<'a>(file: &str, data: &'a [u8], slug: &str) -> Cow<'a, [u8]> {
@@ -82,15 +85,24 @@ fn with_name<'a>(file: &str, data: &'a [u8], slug: &str) -> Cow<'a, [u8]> {
     }
 }
 
-/// The template's settings with the game's own slug and platform. Comments are kept.
-fn settings_text(template: &[u8], slug: &str, origin: &str) -> Result<String, Failure> {
+/// The template's settings with the game's own slug and platform. Comments are kept. A platform that
+/// is not known is a comment, which says what to write.
+fn settings_text(template: &[u8], slug: &str, origin: Option<&str>) -> Result<String, Failure> {
     let mut document = std::str::from_utf8(template)
         .ok()
         .and_then(|text| text.parse::<DocumentMut>().ok())
         .ok_or_else(|| Failure::failed("The template's platform.toml cannot be used."))?;
     set(&mut document, "slug", slug);
-    set(&mut document, "origin", origin);
-    Ok(document.to_string())
+    if let Some(origin) = origin {
+        set(&mut document, "origin", origin);
+        return Ok(document.to_string());
+    }
+    let text = document.to_string();
+    let lines = text.lines().map(|line| match line.split_once(" = ") {
+        Some(("origin", _)) => UNKNOWN_ORIGIN,
+        _ => line,
+    });
+    Ok(lines.flat_map(|line| [line, "\n"]).collect())
 }
 
 /// Sets one value and keeps the comment after it.
@@ -169,12 +181,24 @@ mod tests {
     #[test]
     fn the_settings_keep_their_comments() {
         let template = b"# The game.\nslug = \"my-game\" # Its name.\ndist = \"dist\"\n";
-        let text = settings_text(template, "other", "https://games.example").unwrap();
+        let text = settings_text(template, "other", Some("https://games.example")).unwrap();
         assert_eq!(
             text,
             "# The game.\nslug = \"other\" # Its name.\ndist = \"dist\"\n\
              origin = \"https://games.example\"\n"
         );
+    }
+
+    #[test]
+    fn a_platform_that_is_not_known_is_left_out() {
+        let template = Template::get(FILE_NAME).unwrap().data;
+        let text = settings_text(&template, "other", None).unwrap();
+        let manifest = crate::manifest::read(&text).unwrap();
+        assert_eq!(manifest.origin, None);
+        assert_eq!(manifest.slug.as_deref(), Some("other"));
+        assert!(manifest.dist.is_some());
+        let comment = format!("# The platform.\n{UNKNOWN_ORIGIN}\n");
+        assert!(text.contains(&comment), "{text}");
     }
 
     #[test]

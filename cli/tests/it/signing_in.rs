@@ -123,6 +123,49 @@ async fn the_origin_signed_in_to_last_stands_where_nothing_names_another() {
 }
 
 #[tokio::test]
+async fn the_platform_of_the_installer_stands_where_nobody_has_signed_in() {
+    let platform = Platform::start().await;
+    let home = Home::of(&platform);
+    let origin = platform.origin();
+    let run = async |arguments: &[&str]| {
+        let mut command = home.command(arguments);
+        command.env_remove("PLATFORM_ORIGIN");
+        outcome(command).await
+    };
+    let settings =
+        |game: &str| std::fs::read_to_string(home.path(&format!("{game}/platform.toml"))).unwrap();
+    let unknown = run(&["init", "first-game"]).await.succeeded();
+    assert!(unknown.stderr.contains("names no platform"), "{unknown:?}");
+    assert!(!settings("first-game").contains("\norigin"));
+
+    home.write(
+        "config/platform/installed.toml",
+        format!("origin = \"{origin}\"\n"),
+    );
+    run(&["init", "second-game"]).await.succeeded();
+    let line = format!("\norigin = \"{origin}\"\n");
+    assert!(settings("second-game").contains(&line));
+    let login = run(&["login", "--no-browser"]).await.succeeded();
+    let said = format!("Signed in to {origin} ");
+    assert!(login.stderr.contains(&said), "{login:?}");
+
+    // The last sign-in takes precedence over it, and any setting over both.
+    home.write(
+        "config/platform/installed.toml",
+        "origin = \"http://other.localhost:1\"\n",
+    );
+    run(&["whoami"]).await.succeeded();
+    run(&["logout"]).await.succeeded();
+    let other = run(&["whoami"]).await.ended_with(3);
+    assert!(
+        other.stderr.contains("http://other.localhost:1"),
+        "{other:?}"
+    );
+    let named = run(&["whoami", "--origin", &origin]).await.ended_with(3);
+    assert!(named.stderr.contains(&origin), "{named:?}");
+}
+
+#[tokio::test]
 async fn slow_down_is_heeded_by_the_program() {
     let platform = Platform::start().await;
     platform.device_answers(&["slow_down"]);

@@ -82,7 +82,7 @@ async fn the_page_says_how_to_install_each_file() {
         format!("platform login --origin {origin}"),
         // Node.js does not find a platform under `localhost`.
         format!("curl -fsSLO {origin}/cli/platform.tgz"),
-        "npm install -g ./platform.tgz".to_owned(),
+        format!("npm install -g ./platform.tgz\nplatform login --origin {origin}</code>"),
         "npm install -D ./vite-plugin-platform.tgz".to_owned(),
         "Version 7.8.9".to_owned(),
         "Linux, x86-64".to_owned(),
