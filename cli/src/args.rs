@@ -158,6 +158,7 @@ The slug in platform.toml is the folder's name, unless --project says another.")
     #[command(after_help = "\
 Examples:
   platform deploy                        the folder `dist` of platform.toml, to dev
+  platform deploy my-game                the folder that my-game/platform.toml names
   platform deploy build/web --env prod   asks first
   platform deploy --env prod --yes       in a script
   platform deploy --preview              at an address for this branch of git

@@ -18,6 +18,7 @@ use crate::installed;
 use crate::manifest::{self, Manifest};
 use crate::origin::{DEFAULT_ORIGIN, PlatformOrigin};
 use crate::secret::Secret;
+use crate::terminal;
 
 /// The settings file of a game.
 pub(crate) const FILE_NAME: &str = "platform.toml";
@@ -125,6 +126,40 @@ impl Settings {
     /// The named project, if any.
     pub(crate) fn named_project(&self) -> Option<&str> {
         self.project.as_deref()
+    }
+
+    /// The folder to deploy. A named folder that holds a `platform.toml` is a project: what is deployed
+    /// is the folder of its built game, which is said.
+    ///
+    /// # Errors
+    /// Those of [`Self::dist`].
+    pub(crate) fn deployed(&self, named: Option<&Path>) -> Result<PathBuf, Failure> {
+        let holds_settings = |folder: &&Path| {
+            folder.join(FILE_NAME).is_file()
+                && folder.canonicalize().is_ok_and(|real| real == self.folder)
+        };
+        let Some(project) = named.filter(holds_settings) else {
+            return self.dist(named);
+        };
+        let (name, from) = match &self.dist {
+            Some(dist) => (dist.display().to_string(), "as its platform.toml says"),
+            None => (DEFAULT_DIST.to_owned(), "where its built game is"),
+        };
+        let has_page = || self.folder.join(DEFAULT_DIST).join(INDEX).is_file();
+        if self.dist.is_none() && (is_built(&self.folder) || !has_page()) {
+            return Ok(project.to_owned());
+        }
+        let dist = self.dist(None)?;
+        if dist != self.folder {
+            let project = match project.display().to_string() {
+                here if here == "." => "This folder".to_owned(),
+                other => other,
+            };
+            terminal::note(format_args!(
+                "{project} is a project: this is about its folder {name}, {from}."
+            ));
+        }
+        Ok(dist)
     }
 
     /// The folder of the built game: the named one, else that of `platform.toml`, else `dist`. A game

@@ -21,7 +21,7 @@ pub(super) fn run(
     strict: bool,
     json: bool,
 ) -> Result<(), Failure> {
-    let folder = context.settings_of(directory)?.dist(directory)?;
+    let folder = context.settings_of(directory)?.deployed(directory)?;
     let found = look(&folder)?;
     if json {
         let list: Vec<Value> = found

@@ -72,7 +72,7 @@ pub(super) async fn run(context: &Context<'_>, wanted: &Wanted<'_>) -> Result<()
              add --yes.",
         ));
     }
-    let directory = settings.dist(wanted.directory)?;
+    let directory = settings.deployed(wanted.directory)?;
     let preview = wanted.preview.map(|given| {
         let environment = context.environment;
         previews::name(given, slug, &directory, environment)

@@ -340,6 +340,43 @@ async fn sources_are_warned_of_before_they_are_sent() {
 }
 
 #[tokio::test]
+async fn a_folder_with_settings_is_a_project_of_which_the_built_game_is_sent() {
+    let platform = Platform::start().await;
+    let home = Home::signed_in(&platform).await;
+    home.write("game/platform.toml", "slug = \"game\"\ndist = \"built\"\n");
+    home.write("game/index.html", PAGE);
+    home.write("game/package.json", "{}");
+    home.write("game/built/index.html", PAGE);
+    platform.has("game", "dev");
+    let answer = json!({"id": "1", "url": "http://dev-game.platform.localhost", "warnings": []});
+    platform.say(
+        "PUT - /api/projects/game/environments/dev/deployment",
+        &[(201, answer)],
+    );
+    let project = "game is a project: this is about its folder built, as its platform.toml says.";
+    let outcome = home.run(&["deploy", "game"]).await.succeeded();
+    for said in [project, "1 file ", "/game/built to "] {
+        assert!(outcome.stderr.contains(said), "{said}: {outcome:?}");
+    }
+    let checked = home.run(&["check", "game", "--strict"]).await.succeeded();
+    assert!(checked.stderr.starts_with(project), "{checked:?}");
+
+    // A folder without settings is what is sent, as is a project whose settings name itself.
+    let outcome = home.run(&["deploy", "game/built"]).await.succeeded();
+    assert!(!outcome.stderr.contains("is a project"), "{outcome:?}");
+    home.write("game/platform.toml", "slug = \"game\"\ndist = \".\"\n");
+    let outcome = home.run(&["deploy", "game"]).await.succeeded();
+    assert!(!outcome.stderr.contains("is a project"), "{outcome:?}");
+
+    // Without `dist`, the folder that build tools write to.
+    home.write("game/platform.toml", "slug = \"game\"\n");
+    home.run(&["check", "game", "--strict"]).await.ended_with(1);
+    home.write("game/dist/index.html", PAGE);
+    let checked = home.run(&["check", "game", "--strict"]).await.succeeded();
+    assert!(checked.stderr.contains("its folder dist"), "{checked:?}");
+}
+
+#[tokio::test]
 async fn what_should_not_be_public_is_warned_of_by_name() {
     let platform = Platform::start().await;
     let home = Home::signed_in(&platform).await;
