@@ -8,7 +8,7 @@ use platform_protocol::claims::SCOPE_ADMINISTRATION;
 use platform_protocol::deploy_token::is_well_formed;
 use serde::Deserialize;
 
-use crate::client::answer::Answer;
+use crate::client::answer::{Answer, Caller};
 use crate::client::oauth::{Grant, Tokens};
 use crate::client::{Body, Http, empty, finish};
 use crate::clock::now;
@@ -140,6 +140,14 @@ impl Session {
         self.given.as_ref().is_some_and(Secret::is_deploy_token)
     }
 
+    fn caller(&self) -> Caller {
+        if self.is_deploy_token() {
+            Caller::DeployToken
+        } else {
+            Caller::Account
+        }
+    }
+
     /// The account's name as far as it is known without the platform: the sign-in may have ended
     /// elsewhere.
     pub(crate) fn known_username(&self) -> Option<String> {
@@ -236,7 +244,7 @@ impl Session {
     /// What a bad status means; see [`Answer::failure`].
     pub(crate) fn done(&self, answer: Answer) -> Result<Answer, Failure> {
         if answer.status != StatusCode::UNAUTHORIZED || !self.is_given() {
-            return answer.done();
+            return answer.done_for(self.caller());
         }
         let problem = answer.problem();
         let origin = self.http.origin();

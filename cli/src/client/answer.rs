@@ -48,10 +48,18 @@ impl Answer {
     /// # Errors
     /// What a bad status means; see [`Answer::failure`].
     pub(crate) fn done(self) -> Result<Self, Failure> {
+        self.done_for(Caller::Account)
+    }
+
+    /// The same for a caller that may be a deploy token, which needs other advice.
+    ///
+    /// # Errors
+    /// What a bad status means; see [`Answer::failure`].
+    pub(crate) fn done_for(self, caller: Caller) -> Result<Self, Failure> {
         if self.status.is_success() {
             Ok(self)
         } else {
-            Err(self.failure())
+            Err(self.failure(caller))
         }
     }
 
@@ -76,7 +84,7 @@ impl Answer {
 
     /// The failure for a bad status: the sentence of the Problem Details (RFC 9457) if there are
     /// some. 401 means that no account is signed in.
-    pub(crate) fn failure(&self) -> Failure {
+    pub(crate) fn failure(&self, caller: Caller) -> Failure {
         let problem = self.problem();
         let text = |member: &str| {
             let text = problem.as_ref()?.get(member)?.as_str()?;
@@ -92,7 +100,11 @@ impl Answer {
             let advice = format!("Run {}.", self.origin.login_command());
             Failure::not_signed_in(&self.origin, format!("{sentence} {advice}"))
         } else {
-            let advice = advice(self.status, text("type").as_deref().unwrap_or_default());
+            let problem = text("type").unwrap_or_default();
+            let advice = match caller {
+                Caller::Account => advice(self.status, &problem),
+                Caller::DeployToken => advice_to_token(self.status, &problem),
+            };
             Failure::failed(format!("{sentence}{advice}"))
         };
         let failure = failure.with_request_id(text("request_id").or_else(|| self.request_id()));
@@ -112,10 +124,36 @@ impl Answer {
     }
 }
 
+/// Who sent a request.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Caller {
+    /// An account, or nobody yet.
+    Account,
+    /// A deploy token, which belongs to one project and is nobody's account.
+    DeployToken,
+}
+
+/// What a pipeline's developer can do, who is not signed in there.
+fn advice_to_token(status: StatusCode, problem_type: &str) -> &'static str {
+    match ProblemCode::from_slug(slug_of(problem_type)) {
+        Some(ProblemCode::NotFound | ProblemCode::UnknownHost) => {
+            " Check the project's slug: a deploy token works for its own project only."
+        }
+        Some(ProblemCode::NotAllowed) => {
+            " PLATFORM_TOKEN is a deploy token, which may only do what its scopes say: where you are signed in, `platform tokens list` shows them and `platform tokens create` makes another."
+        }
+        _ => advice(status, problem_type),
+    }
+}
+
+/// The slug in the address of a problem's type.
+fn slug_of(problem_type: &str) -> &str {
+    problem_type.rsplit('/').next().unwrap_or_default()
+}
+
 /// What a developer can do about a problem whose sentence is written for players.
 fn advice(status: StatusCode, problem_type: &str) -> &'static str {
-    let slug = problem_type.rsplit('/').next().unwrap_or_default();
-    match ProblemCode::from_slug(slug) {
+    match ProblemCode::from_slug(slug_of(problem_type)) {
         Some(ProblemCode::NotFound | ProblemCode::UnknownHost) => {
             " Check the project's slug: `platform projects list` shows yours, `platform projects create` makes one."
         }

@@ -7,7 +7,7 @@ use serde::Deserialize;
 use url::Url;
 use url::form_urlencoded::Serializer;
 
-use super::answer::Answer;
+use super::answer::{Answer, Caller};
 use super::{Http, empty, finish, full};
 use crate::failure::Failure;
 use crate::origin::PlatformOrigin;
@@ -239,7 +239,7 @@ fn grant(answer: Answer) -> Result<Grant, Failure> {
 /// The error's code, empty if there is none, and the failure that it makes.
 fn refusal(answer: &Answer) -> (String, Failure) {
     let Ok(error) = serde_json::from_slice::<OauthError>(&answer.body) else {
-        return (String::new(), answer.failure());
+        return (String::new(), answer.failure(Caller::Account));
     };
     let sentence = match &error.error_description {
         Some(description) => format!("The auth service refused: {description}"),

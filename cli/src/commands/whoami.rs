@@ -11,7 +11,14 @@ use crate::terminal::{self, plain};
 /// noticed, and the name is current.
 pub(super) async fn run(context: &Context<'_>, json: bool) -> Result<(), Failure> {
     let settings = context.settings()?;
-    let token = context.session(&settings)?.fresh_token().await?;
+    let session = context.session(&settings)?;
+    if session.is_deploy_token() {
+        return Err(Failure::failed(
+            "PLATFORM_TOKEN is a deploy token, which is nobody's account: it works for one project, \
+             within its scopes. Where you are signed in, `platform tokens list` shows both.",
+        ));
+    }
+    let token = session.fresh_token().await?;
     let bearer = Bearer::of(&token).ok_or_else(|| {
         Failure::failed("The platform's token cannot be read: this program may be too old for it.")
     })?;

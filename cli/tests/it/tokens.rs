@@ -143,6 +143,31 @@ async fn a_deploy_token_is_sent_only_where_its_user_says() {
 }
 
 #[tokio::test]
+async fn a_deploy_token_gets_advice_that_helps_a_pipeline() {
+    let platform = Platform::start().await;
+    let home = Home::of(&platform);
+    let detail = "This deploy token has no scope for this.";
+    let logs = ["-p", "game", "logs"];
+    for (slug, status, advice) in [
+        ("not-allowed", 403, "`platform tokens list`"),
+        ("not-found", 404, "works for its own project only"),
+    ] {
+        let refused = platform.problem(slug, status, detail);
+        platform.say("GET - /api/projects/game/logs", &[(status, refused)]);
+        let outcome = with_token(&home, &secret(), &logs).await.ended_with(1);
+        let said = last_line(&outcome.stderr);
+        assert!(said.contains(detail) && said.contains(advice), "{said}");
+        for useless in ["whoami", "projects list"] {
+            assert!(!said.contains(useless), "{said}");
+        }
+    }
+    let whoami = with_token(&home, &secret(), &["whoami"]).await;
+    let whoami = whoami.ended_with(1);
+    assert!(whoami.stderr.contains("nobody's account"), "{whoami:?}");
+    assert_eq!(platform.seen("/api/projects").len(), 0);
+}
+
+#[tokio::test]
 async fn a_deploy_token_that_ended_is_explained_in_the_platforms_words() {
     let platform = Platform::start().await;
     let home = Home::of(&platform);
