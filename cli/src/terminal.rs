@@ -11,6 +11,10 @@ use time::{OffsetDateTime, UtcOffset};
 
 use crate::failure::Failure;
 
+const MINUTE: u64 = 60;
+const HOUR: u64 = 60 * MINUTE;
+const DAY: u64 = 24 * HOUR;
+const MONTH: u64 = 30 * DAY;
 /// The style of `error:`.
 const ERROR: Style = AnsiColor::Red.on_default().bold();
 /// The style of `warning:`.
@@ -125,8 +129,40 @@ fn plain_json(json: &str) -> String {
     plain
 }
 
-/// A time in the form that all commands use: in UTC, to the millisecond, so that times align and
-/// can be compared as text. A text that is not a time stays as it is.
+/// How long ago a time was, or how long it is until then, at `now` (Unix, in seconds); a month or
+/// more away, the day in UTC. A text that is not a time stays as it is.
+pub(crate) fn when(text: &str, now: i64) -> String {
+    let Ok(moment) = OffsetDateTime::parse(text, &Rfc3339) else {
+        return plain(text);
+    };
+    let distance = moment.unix_timestamp().saturating_sub(now);
+    let words = match distance.unsigned_abs() {
+        // Clocks differ by seconds.
+        0..MINUTE => return "just now".to_owned(),
+        seconds @ MINUTE..HOUR => format!("{} min", seconds / MINUTE),
+        seconds @ HOUR..DAY => format!("{} h", seconds / HOUR),
+        seconds @ DAY..MONTH => counted(seconds / DAY, "day"),
+        _ => return moment.to_offset(UtcOffset::UTC).date().to_string(),
+    };
+    if distance < 0 {
+        format!("{words} ago")
+    } else {
+        format!("in {words}")
+    }
+}
+
+/// A time to the minute, in UTC, for sentences. A text that is not a time stays as it is.
+pub(crate) fn to_the_minute(text: &str) -> String {
+    let Ok(moment) = OffsetDateTime::parse(text, &Rfc3339) else {
+        return plain(text);
+    };
+    let moment = moment.to_offset(UtcOffset::UTC);
+    let (date, hour, minute) = (moment.date(), moment.hour(), moment.minute());
+    format!("{date} {hour:02}:{minute:02} UTC")
+}
+
+/// The time of a log record: in UTC, to the millisecond, so that records align and can be compared
+/// as text. A text that is not a time stays as it is.
 pub(crate) fn moment(text: &str) -> String {
     OffsetDateTime::parse(text, &Rfc3339).map_or_else(|_| plain(text), written)
 }
@@ -192,6 +228,34 @@ mod tests {
         ] {
             assert_eq!(moment(text), shown);
         }
+    }
+
+    #[test]
+    fn people_read_how_far_away_a_time_is() {
+        let now = OffsetDateTime::parse("2026-03-01T12:00:00Z", &Rfc3339).unwrap();
+        let now = now.unix_timestamp();
+        for (text, shown) in [
+            ("2026-03-01T12:00:00.9Z", "just now"),
+            ("2026-03-01T12:00:30Z", "just now"),
+            ("2026-03-01T11:59:01Z", "just now"),
+            ("2026-03-01T11:59:00Z", "1 min ago"),
+            ("2026-03-01T12:01:00+01:00", "59 min ago"),
+            ("2026-03-01T11:00:00Z", "1 h ago"),
+            ("2026-02-28T12:00:01Z", "23 h ago"),
+            ("2026-02-28T12:00:00Z", "1 day ago"),
+            ("2026-01-31T00:00:00Z", "29 days ago"),
+            ("2026-01-30T01:00:00+02:00", "2026-01-29"),
+            ("2026-03-08T12:00:00Z", "in 7 days"),
+            ("2026-03-01T13:59:00Z", "in 1 h"),
+            ("2026-05-30T12:00:00Z", "2026-05-30"),
+            ("yesterday", "yesterday"),
+            ("\u{1b}c", "\u{fffd}c"),
+        ] {
+            assert_eq!(when(text, now), shown, "{text}");
+        }
+        let shown = to_the_minute("2026-03-01T00:05:59+01:00");
+        assert_eq!(shown, "2026-02-28 23:05 UTC");
+        assert_eq!(to_the_minute("soon"), "soon");
     }
 
     #[test]

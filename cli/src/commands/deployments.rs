@@ -8,6 +8,7 @@ use serde_json::{Value, json};
 
 use super::Context;
 use super::deploy::Answered;
+use crate::clock;
 use crate::failure::Failure;
 use crate::terminal::{self, plain};
 
@@ -84,7 +85,7 @@ pub(super) async fn run(
         ));
         return Ok(());
     }
-    terminal::print(&table(&view.deployments))
+    terminal::print(&table(&view.deployments, clock::now()))
 }
 
 impl Deployment {
@@ -98,16 +99,14 @@ impl Deployment {
         plain(short)
     }
 
-    /// A description that is unique: id, time, message and revision.
-    pub(super) fn told(&self) -> String {
-        let words = self.words();
-        let words = if words.is_empty() {
-            words
-        } else {
-            format!(", {words}")
+    /// What there is to say about it: id, time, message and revision.
+    pub(super) fn told(&self, now: i64) -> String {
+        let time = terminal::when(&self.created_at, now);
+        let words = match self.words() {
+            words if words.is_empty() => words,
+            words => format!(", {words}"),
         };
-        let time = terminal::moment(&self.created_at);
-        format!("{} of {time}{words}", self.name())
+        format!("{}, deployed {time}{words}", self.name())
     }
 
     /// Who deployed it, and from which network.
@@ -161,14 +160,14 @@ fn short_revision(revision: &str) -> String {
     plain(&short.map_or_else(|| revision.to_owned(), |short| format!("{short}{mark}")))
 }
 
-fn table(deployments: &[Deployment]) -> String {
+fn table(deployments: &[Deployment], now: i64) -> String {
     let head = ["DEPLOYMENT", "TIME", "BY", "FILES", "SIZE", "", "MESSAGE"];
     let mut rows = vec![head.map(str::to_owned)];
     rows.extend(deployments.iter().map(|one| {
         let current = if one.current { "current" } else { "" };
         [
             one.name(),
-            terminal::moment(&one.created_at),
+            terminal::when(&one.created_at, now),
             one.maker(),
             one.files.to_string(),
             terminal::bytes(one.bytes),

@@ -12,6 +12,7 @@ use url::form_urlencoded::Serializer;
 use super::Context;
 use crate::args::{ErrorsCommand, ErrorsOptions, GroupArguments};
 use crate::client::{empty, json as json_body};
+use crate::clock;
 use crate::failure::Failure;
 use crate::session::Session;
 use crate::terminal::{self, STRONG, plain};
@@ -129,9 +130,9 @@ async fn list(context: &Context<'_>, options: &ErrorsOptions) -> Result<(), Fail
     if groups.is_empty() {
         terminal::note(format_args!("No such errors on {}.", errors.game));
     }
-    let mut text = String::new();
+    let (mut text, now) = (String::new(), clock::now());
     for group in groups {
-        text.push_str(&line(&parsed(group)?));
+        text.push_str(&line(&parsed(group)?, now));
     }
     terminal::print_styled(&text)
 }
@@ -145,7 +146,7 @@ async fn show(context: &Context<'_>, group: &GroupArguments, json: bool) -> Resu
         return terminal::print_json(&value);
     }
     let detail = serde_json::from_value(value.clone()).map_err(not_understood)?;
-    terminal::print_styled(&page(&parsed(value)?, &detail))
+    terminal::print_styled(&page(&parsed(value)?, &detail, clock::now()))
 }
 
 async fn decide(context: &Context<'_>, group: &GroupArguments, state: &str) -> Result<(), Failure> {
@@ -278,12 +279,12 @@ fn title(group: &Group) -> String {
 }
 
 /// Two lines of a list.
-fn line(group: &Group) -> String {
+fn line(group: &Group, now: i64) -> String {
     let id = plain(&group.id);
     let id = id.get(..SHORT).unwrap_or(&id);
     let mut text = format!("{DIM}{id}{DIM:#} {STRONG}{}{STRONG:#}\n", title(group));
     let _ = write!(text, "  {}", chart(&group.hours));
-    for part in facts(group) {
+    for part in facts(group, now) {
         let _ = write!(text, "  {DIM}{part}{DIM:#}");
     }
     text.push('\n');
@@ -291,11 +292,11 @@ fn line(group: &Group) -> String {
 }
 
 /// What there is to say about a group in a few words.
-fn facts(group: &Group) -> Vec<String> {
+fn facts(group: &Group, now: i64) -> Vec<String> {
     let mut facts = vec![
         terminal::counted(group.count, "time"),
         terminal::counted(group.players, "player"),
-        format!("last {}", terminal::moment(&group.last_at)),
+        format!("last {}", terminal::when(&group.last_at, now)),
     ];
     if let Some(place) = &group.place {
         facts.push(plain(place));
@@ -320,16 +321,16 @@ fn chart(numbers: &[u64]) -> String {
 }
 
 /// Everything about a group.
-fn page(group: &Group, detail: &Detail) -> String {
+fn page(group: &Group, detail: &Detail, now: i64) -> String {
     let mut text = format!(
         "{STRONG}{}{STRONG:#}\n{DIM}{}{DIM:#}\n\n",
         title(group),
         plain(&group.id)
     );
-    for part in facts(group) {
+    for part in facts(group, now) {
         let _ = writeln!(text, "{part}");
     }
-    let _ = writeln!(text, "first {}", terminal::moment(&group.first_at));
+    let _ = writeln!(text, "first {}", terminal::when(&group.first_at, now));
     let _ = writeln!(text, "last 24 hours {}", chart(&group.hours));
     for browser in &detail.browsers {
         let count = terminal::counted(browser.count, "time");

@@ -10,6 +10,7 @@ use super::Context;
 use crate::args::{PeopleCommand, RoleName};
 use crate::client::answer::Answer;
 use crate::client::{empty, json as json_body};
+use crate::clock;
 use crate::failure::Failure;
 use crate::session::{Bearer, Session};
 use crate::terminal::{self, STRONG, plain};
@@ -170,7 +171,7 @@ async fn invite(known: &Known, role: RoleName, json: bool) -> Result<(), Failure
         "Whoever opens this link first joins {} as a {}, until {}. It is shown only now.",
         known.slug,
         plain(&invitation.role),
-        terminal::moment(&invitation.expires_at)
+        terminal::to_the_minute(&invitation.expires_at)
     ));
     terminal::print(&format!("{}\n", plain(&link)))
 }
@@ -186,8 +187,9 @@ async fn invitations(known: &Known, json: bool) -> Result<(), Failure> {
         return Ok(());
     }
     let mut rows = vec![["ID", "ROLE", "EXPIRES"].map(str::to_owned)];
+    let now = clock::now();
     rows.extend(invitations.iter().map(|one| {
-        let expires = terminal::moment(&one.expires_at);
+        let expires = terminal::when(&one.expires_at, now);
         [plain(&one.id), plain(&one.role), expires]
     }));
     terminal::print(&table(&rows))

@@ -12,6 +12,7 @@ use serde_json::{Value, json};
 use super::Context;
 use crate::args::PreviewsCommand;
 use crate::client::empty;
+use crate::clock;
 use crate::environment::ProcessEnvironment;
 use crate::failure::Failure;
 use crate::revision;
@@ -112,18 +113,18 @@ async fn list(session: &Session, slug: &str, json: bool) -> Result<(), Failure> 
         ));
         return Ok(());
     }
-    terminal::print(&table(&previews))
+    terminal::print(&table(&previews, clock::now()))
 }
 
-fn table(previews: &[Preview]) -> String {
+fn table(previews: &[Preview], now: i64) -> String {
     let head = ["NAME", "DEPLOYED", "LAST USED", "ENDS", "ADDRESS"];
     let mut rows = vec![head.map(str::to_owned)];
     rows.extend(previews.iter().map(|preview| {
         [
             plain(&preview.name),
-            terminal::moment(&preview.deployment.created_at),
+            terminal::when(&preview.deployment.created_at, now),
             plain(&preview.used_on),
-            terminal::moment(&preview.expires_at),
+            terminal::when(&preview.expires_at, now),
             plain(&preview.url),
         ]
     }));

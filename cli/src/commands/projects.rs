@@ -53,7 +53,7 @@ impl Standing {
         if let Some(removed_at) = &self.removed_at {
             told.push_str(&format!(
                 ", and will be removed at {}",
-                terminal::moment(removed_at)
+                terminal::to_the_minute(removed_at)
             ));
         }
         if let Some(reason) = &self.reason {

@@ -7,6 +7,7 @@ use serde_json::json;
 use super::Context;
 use super::deployments::{Deployment, View, path};
 use crate::client::json as json_body;
+use crate::clock;
 use crate::failure::Failure;
 use crate::terminal::{self, STRONG, plain};
 
@@ -35,10 +36,11 @@ pub(super) async fn run(
     let view: View = session.get(&path).await?.json()?;
     let wanted = choose(&view, deployment)?;
     let game = plain(&view.url);
-    let what = wanted.told();
+    let now = clock::now();
+    let what = wanted.told(now);
     let current = view.deployments.iter().find(|one| one.current);
     let before = current.map_or_else(String::new, |current| {
-        format!(", in place of {}", current.told())
+        format!(", in place of {}", current.told(now))
     });
     if asks {
         let question = format!(

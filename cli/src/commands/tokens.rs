@@ -9,6 +9,7 @@ use serde_json::{Value, json};
 use super::Context;
 use crate::args::TokensCommand;
 use crate::client::{empty, json as json_body};
+use crate::clock;
 use crate::failure::Failure;
 use crate::session::Session;
 use crate::terminal::{self, plain};
@@ -103,7 +104,7 @@ async fn create(known: &Known, wanted: &Value, json: bool) -> Result<(), Failure
         plain(&token.name),
         known.slug,
         token.scopes(),
-        terminal::moment(&token.expires_at)
+        terminal::to_the_minute(&token.expires_at)
     ));
     terminal::print(&format!("{}\n", plain(&secret)))
 }
@@ -122,7 +123,7 @@ async fn list(known: &Known, json: bool) -> Result<(), Failure> {
         ));
         return Ok(());
     }
-    terminal::print(&table(&tokens))
+    terminal::print(&table(&tokens, clock::now()))
 }
 
 async fn revoke(known: &Known, wanted: &str) -> Result<(), Failure> {
@@ -166,8 +167,8 @@ impl Token {
         plain(&self.scopes.join(", "))
     }
 
-    fn expires(&self) -> String {
-        let moment = terminal::moment(&self.expires_at);
+    fn expires(&self, now: i64) -> String {
+        let moment = terminal::when(&self.expires_at, now);
         if self.expired {
             format!("{moment} (expired)")
         } else {
@@ -176,14 +177,14 @@ impl Token {
     }
 }
 
-fn table(tokens: &[Token]) -> String {
+fn table(tokens: &[Token], now: i64) -> String {
     let mut rows = vec![["NAME", "SCOPES", "EXPIRES", "LAST USED"].map(str::to_owned)];
     rows.extend(tokens.iter().map(|token| {
         let used = token.used_on.as_deref().unwrap_or("never");
         [
             plain(&token.name),
             token.scopes(),
-            token.expires(),
+            token.expires(now),
             plain(used),
         ]
     }));

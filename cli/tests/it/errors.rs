@@ -16,8 +16,8 @@ fn group(start: &str, message: &str) -> Value {
     hours[23] = 4;
     json!({
         "id": id(start), "state": "open", "kind": "TypeError", "message": message,
-        "place": "src/game.ts:3:7", "first_at": "2026-01-01T00:00:00Z",
-        "last_at": "2026-01-02T00:00:00Z", "regressed_at": null, "count": 4, "players": 1,
+        "place": "src/game.ts:3:7", "first_at": "2020-01-01T00:00:00Z",
+        "last_at": "2020-01-02T00:00:00Z", "regressed_at": null, "count": 4, "players": 1,
         "hours": hours
     })
 }
@@ -55,7 +55,7 @@ async fn groups_are_listed_page_by_page() {
     let lines: Vec<&str> = outcome.stdout.lines().collect();
     assert_eq!(lines[0], "ab120000 TypeError: one");
     assert!(
-        lines[1].contains("4 times  1 player  last "),
+        lines[1].contains("4 times  1 player  last 2020-01-02  src/game.ts:3:7"),
         "{}",
         lines[1]
     );

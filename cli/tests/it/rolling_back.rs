@@ -11,7 +11,7 @@ fn environment(current: Option<usize>) -> Value {
         .iter()
         .enumerate()
         .map(|(at, id)| {
-            json!({"id": format!("id-{id}"), "created_at": format!("2026-01-0{id}T00:00:00Z"),
+            json!({"id": format!("id-{id}"), "created_at": format!("2020-01-0{id}T00:00:00Z"),
                    "files": 4, "bytes": 2_100_000, "current": current == Some(at)})
         })
         .collect();
@@ -28,10 +28,10 @@ async fn deployments_are_listed_with_the_current_one() {
     let outcome = home.run(&["deployments", "-p", "game"]).await.succeeded();
     assert_eq!(
         outcome.stdout,
-        "DEPLOYMENT  TIME                      BY  FILES     SIZE           MESSAGE\n\
-         id-3        2026-01-03T00:00:00.000Z  -       4  2.10 MB\n\
-         id-2        2026-01-02T00:00:00.000Z  -       4  2.10 MB  current\n\
-         id-1        2026-01-01T00:00:00.000Z  -       4  2.10 MB\n"
+        "DEPLOYMENT  TIME        BY  FILES     SIZE           MESSAGE\n\
+         id-3        2020-01-03  -       4  2.10 MB\n\
+         id-2        2020-01-02  -       4  2.10 MB  current\n\
+         id-1        2020-01-01  -       4  2.10 MB\n"
     );
     let outcome = home
         .run(&["deployments", "-p", "game", "--json"])
@@ -63,9 +63,9 @@ async fn a_rollback_goes_to_the_one_before_the_current_or_to_the_one_that_is_nam
     let outcome = home.run(&["rollback", "-p", "game"]).await.succeeded();
     assert_eq!(outcome.stdout, "http://dev-game.platform.localhost\n");
     assert!(
-        outcome.stderr.contains(
-            "id-1 of 2026-01-01T00:00:00.000Z, in place of id-2 of 2026-01-02T00:00:00.000Z."
-        ),
+        outcome
+            .stderr
+            .contains("id-1, deployed 2020-01-01, in place of id-2, deployed 2020-01-02."),
         "{outcome:?}"
     );
     home.run(&["rollback", "id-3", "-p", "game"])
@@ -105,13 +105,13 @@ fn told() -> Value {
     let deployments = [
         one(
             "3f2a9c1b-1111-4000-8000-000000000001",
-            "2026-01-03T00:00:01Z",
+            "2020-01-03T00:00:01Z",
             Some("Fix the rings"),
             true,
         ),
         one(
             "3f2a77aa-1111-4000-8000-000000000002",
-            "2026-01-03T00:00:00Z",
+            "2020-01-03T00:00:00Z",
             None,
             false,
         ),
@@ -127,7 +127,7 @@ async fn deployments_are_told_apart_by_a_short_id_who_from_where_and_why() {
     platform.say(&format!("GET - {DEV}"), &[(200, told())]);
     platform.say(&format!("POST - {path}"), &[(200, told())]);
     let outcome = home.run(&["deployments", "-p", "game"]).await.succeeded();
-    let row = "3f2a9c1b    2026-01-03T00:00:01.000Z  otter (platform-cli/0.1.0, 192.0.2.1)      4  \
+    let row = "3f2a9c1b    2020-01-03  otter (platform-cli/0.1.0, 192.0.2.1)      4  \
                2.10 MB  current  Fix the rings, 3f2a9c1b-dirty\n";
     assert!(outcome.stdout.contains(row), "{}", outcome.stdout);
 
@@ -136,8 +136,8 @@ async fn deployments_are_told_apart_by_a_short_id_who_from_where_and_why() {
         .run(&["rollback", "3f2a77", "-p", "game"])
         .await
         .succeeded();
-    let both = "Showing 3f2a77aa of 2026-01-03T00:00:00.000Z, 3f2a9c1b-dirty, in place of 3f2a9c1b of \
-                2026-01-03T00:00:01.000Z, Fix the rings, 3f2a9c1b-dirty.";
+    let both = "Showing 3f2a77aa, deployed 2020-01-03, 3f2a9c1b-dirty, in place of 3f2a9c1b, \
+                deployed 2020-01-03, Fix the rings, 3f2a9c1b-dirty.";
     assert!(outcome.stderr.contains(both), "{outcome:?}");
     let sent = platform.seen(&path);
     let body: Value = serde_json::from_slice(&sent[0].body).unwrap();
