@@ -17,8 +17,9 @@ use platform_protocol::log::{LogLevel, LogSource};
 use platform_protocol::names::Environment;
 use uuid::Uuid;
 
-use self::sources::{Batch, Budget, FILE, NAME, Place, cut, in_scripts, is_own};
+use self::sources::{Batch, Budget, FILE, NAME, Place, cut, is_own};
 use super::LogsState;
+use super::place::in_game;
 use crate::clock::Millis;
 use crate::domain::error_group::{
     ErrorGroupId, Excerpt, GroupedErrors, Occurrence, Occurrences, Sample, SourceFrame, Ungrouped,
@@ -200,10 +201,10 @@ async fn examine(
     let error = Described::read(&entry.message, entry.stack.as_deref());
     let mut mapped = Mapped::default();
     batch.next_record();
-    let frames: Vec<Frame<'_>> = match in_scripts(&error).next() {
-        Some(_) => in_scripts(&error).take(FRAMES).copied().collect(),
+    let frames: Vec<Frame<'_>> = match &in_game(&error)[..] {
         // An error of a script without a stack has a place all the same.
-        None => place_of(record).into_iter().collect(),
+        [] => place_of(record).into_iter().collect(),
+        frames => frames.iter().take(FRAMES).copied().copied().collect(),
     };
     for frame in &frames {
         mapped.add(batch, record.deployment, frame, &error).await;

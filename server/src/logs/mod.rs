@@ -5,6 +5,7 @@
 //! | [`handlers`] | the endpoints: receiving records (`ingest`), search, streams, errors |
 //! | [`grouping`] | grouping errors by their causes |
 //! | [`limits`] | the rate limits on received records |
+//! | `place` | where an error is of the game |
 //! | [`sanitize`] | what of a record is kept |
 //! | [`streams`] | sending new records to those who follow |
 //! | [`sweep`] | removing old records, and those over a quota |
@@ -12,6 +13,7 @@
 pub mod grouping;
 pub mod handlers;
 pub mod limits;
+mod place;
 pub mod sanitize;
 pub mod streams;
 pub mod sweep;

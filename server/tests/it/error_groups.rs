@@ -207,6 +207,42 @@ async fn errors_of_one_cause_in_several_builds_and_browsers_are_one_group() {
 }
 
 #[tokio::test]
+async fn an_error_of_the_runtime_is_shown_where_the_game_called_it() {
+    let app = TestApp::start().await;
+    let game = Game::new(&app).await;
+    game.deploy("index-Aa1Bb2Cc", 3).await;
+    let title = "PlatformError: The network is down.";
+    let runtime = format!("{}/__platform/runtime.js", app.origin("game"));
+    let calls = game.stack("", "index-Aa1Bb2Cc", 5);
+    let stack =
+        format!("{title}\n    at h ({runtime}:1:900)\n    at async u ({runtime}:1:70){calls}");
+    let mut record = crash(&stack, &format!("Uncaught {title}"));
+    for (member, value) in [
+        ("url", json!(runtime)),
+        ("line", json!(1)),
+        ("column", json!(900)),
+    ] {
+        record[member] = value;
+    }
+    game.log(vec![record]).await;
+    game.group().await;
+    let group = game.groups("").await.remove(0);
+    assert_eq!(group["place"], "src/game.ts:3:3");
+    let id = group["id"].as_str().unwrap();
+    let group: Value = game.owner.get(&format!("{GROUPS}/{id}")).await.json();
+    let frames = group["frames"].as_array().unwrap();
+    assert_eq!((frames.len(), &frames[0]["line"]), (2, &json!(3)));
+    let record = &group["records"][0];
+    let script = format!("{}/assets/index-Aa1Bb2Cc.js", app.origin("game"));
+    assert_eq!(
+        (&record["url"], &record["column"]),
+        (&json!(script), &json!(5))
+    );
+    // The stack itself stays as the browser wrote it.
+    assert_eq!(record["stack"], stack);
+}
+
+#[tokio::test]
 async fn a_resolved_error_comes_back_only_with_a_later_deployment() {
     let app = TestApp::start().await;
     let game = Game::new(&app).await;

@@ -15,7 +15,7 @@ use uuid::Uuid;
 
 use super::source_map::{SourceMap, Text};
 use crate::domain::project::FileEntry;
-use crate::domain::stack::{Described, Engine, Frame};
+use crate::domain::stack::{Engine, Frame};
 use crate::games::files::FileStore;
 use crate::store::Store;
 
@@ -459,12 +459,6 @@ pub(super) fn cut(text: &str, limit: usize) -> String {
 /// Returns whether a frame is one of the game's own code, and not of a library.
 pub(super) fn is_own(place: &Place) -> bool {
     !place.file.contains("node_modules/")
-}
-
-/// Returns the frames of an error that are in scripts.
-pub(super) fn in_scripts<'a, 'd>(error: &'d Described<'a>) -> impl Iterator<Item = &'d Frame<'a>> {
-    let frames = error.frames.iter();
-    frames.filter(|frame| frame.line > 0)
 }
 
 #[cfg(test)]

@@ -26,6 +26,7 @@ use crate::domain::page::PageId;
 use crate::games::catalogue::Game;
 use crate::games::panes::Pane;
 use crate::logs::LogsState;
+use crate::logs::place::placed_in_game;
 use crate::logs::sanitize::{mend_text, shortened, sound_metadata};
 use crate::logs::{LogRates, WAITING};
 use crate::store::StoreError;
@@ -92,7 +93,7 @@ pub async fn handle(
         .records
         .into_iter()
         .map(|record| {
-            let entry = check(record, received_at, &mut repeats)?;
+            let entry = placed_in_game(check(record, received_at, &mut repeats)?);
             Ok(match &pane.0 {
                 Some(Extension(pane)) => as_in_dev(entry, pane),
                 None => entry,
