@@ -103,7 +103,9 @@ export const errorGroup = (desk) => {
           ? [
               group.state === "resolved" ? "Resolved " : "Ignored since ",
               moment(group.decided_at),
-              ".",
+              group.state === "resolved"
+                ? ". If a later deployment has it again, it is open again within seconds."
+                : ".",
             ]
           : []),
     );
@@ -206,6 +208,8 @@ export const errorGroup = (desk) => {
     );
 
   return {
+    // Whoever has just fixed it waits for whether it comes back.
+    eager: true,
     look: async () => {
       const isSame = desk.mark();
       try {

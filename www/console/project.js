@@ -15,11 +15,13 @@ import { drawStanding } from "./standing.js";
 /**
  * A part of a tab. `open` shows an environment: the first one, or another one that was chosen.
  * `look` asks for what changes by itself or belongs to the period: after `open`, when another period
- * is chosen, and every few seconds. `draw` shows the project as it is now, without a request.
+ * is chosen, and every few seconds; more often if the part is `eager`. `draw` shows the project as it is
+ * now, without a request.
  *
  * @typedef {object} Part
  * @property {() => unknown} [open]
  * @property {() => Promise<unknown>} [look]
+ * @property {boolean} [eager]
  * @property {() => void} [draw]
  */
 
@@ -54,6 +56,25 @@ const choices = (name) => document.querySelectorAll(`input[name="${name}"]`);
 
 /** @param {"env" | "period"} name */
 const chosen = (name) => [...choices(name)].find(({ checked }) => checked)?.value;
+
+/**
+ * Waits for the next round. Resolves early, with true, when somebody comes back to the page: what
+ * changed meanwhile should not look as before.
+ *
+ * @returns {Promise<boolean>}
+ */
+const nextRound = () =>
+  new Promise((resolve) => {
+    /** @param {boolean} isBack */
+    const end = (isBack) => {
+      clearTimeout(timer);
+      document.removeEventListener("visibilitychange", seen);
+      resolve(isBack);
+    };
+    const seen = () => document.hidden || end(true);
+    const timer = setTimeout(end, LOOK, false);
+    document.addEventListener("visibilitychange", seen);
+  });
 
 /** @param {string | null} name */
 const isPeriod = (name) => name !== null && Object.hasOwn(PERIODS, name);
@@ -192,8 +213,8 @@ export class Desk {
     await Promise.all([this.#look(), ...opened]);
   }
 
-  async #look() {
-    await Promise.all(this.#parts.map((part) => part.look?.()));
+  async #look(parts = this.#parts) {
+    await Promise.all(parts.map((part) => part.look?.()));
   }
 
   #draw() {
@@ -255,15 +276,17 @@ export class Desk {
     }
   }
 
-  /** Asks regularly while the page is visible. */
+  /** Asks regularly while the page is visible, and as soon as it is visible again. */
   async watch() {
     for (let round = 1; ; round++) {
-      await new Promise((resolve) => setTimeout(resolve, LOOK));
+      const isBack = await nextRound();
       if (document.hidden || byId("inside").hidden) continue;
       await this.#guard(async () => {
         const before = this.now.deployment?.id;
         this.takesProject(await this.session.ask(`/api/projects/${this.slug}`));
-        if (round % EVERY === 0 || before !== this.now.deployment?.id) await this.#look();
+        const isNew = isBack || before !== this.now.deployment?.id;
+        const parts = this.#parts.filter(({ eager }) => eager || isNew || round % EVERY === 0);
+        await this.#look(parts);
       });
     }
   }

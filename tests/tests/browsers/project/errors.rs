@@ -24,6 +24,14 @@ pub(super) fn crash(message: &str, game: &str, line: u32) -> LogEntry {
     crash
 }
 
+async fn are_grouped(scene: &Scene) {
+    poll::until("they are grouped", async || {
+        let waiting = scene.platform.store().list_ungrouped(1).await.unwrap();
+        waiting.is_empty().then_some(())
+    })
+    .await;
+}
+
 async fn a_group_of_errors_is_found_read_and_resolved(stage: Stage) {
     let scene = Scene::start().await;
     let deployment = scene.deploy("prod").await;
@@ -43,11 +51,7 @@ async fn a_group_of_errors_is_found_read_and_resolved(stage: Stage) {
             ],
         )
         .await;
-    poll::until("they are grouped", async || {
-        let waiting = scene.platform.store().list_ungrouped(1).await.unwrap();
-        waiting.is_empty().then_some(())
-    })
-    .await;
+    are_grouped(&scene).await;
     scene.open(&stage, "errors").await;
     let titles =
         "return [...document.querySelectorAll('#groups .fault')].map(one => one.textContent)";
@@ -64,6 +68,19 @@ async fn a_group_of_errors_is_found_read_and_resolved(stage: Stage) {
     comes_to(&stage, records, json!(2)).await;
     let line = "return document.querySelector('#group-excerpt .at-fault') !== null";
     comes_to(&stage, line, json!(true)).await;
+    stage.press("Resolve").await;
+    stage.says("Resolved").await;
+    stage.says("it is open again within seconds").await;
+    let deployment = scene.deploy("prod").await;
+    scene
+        .log(deployment, 0, vec![crash("the ship is gone", &game, 1)])
+        .await;
+    are_grouped(&scene).await;
+    // Somebody comes back from the tab with the game.
+    stage
+        .run("document.dispatchEvent(new Event('visibilitychange'))")
+        .await;
+    stage.says("Came back").await;
     stage.press("Resolve").await;
     stage.says("Resolved").await;
     let buttons = "return ['resolved', 'ignored', 'open'].map(state => document.getElementById(`group-${state}`).hidden)";
