@@ -8,6 +8,7 @@
 //! | [`folder`] | which files of a folder are deployed, and what its developer should know before |
 //! | [`page`] | whether `index.html` loads the runtime as it should |
 //! | [`path`] | which names a deployed file may have |
+//! | [`maps`] | whether scripts have source maps |
 //! | [`private`] | which files should hardly be public |
 //! | [`sources`] | whether a folder holds sources instead of the built game |
 //! | [`limits`] | how much one deployment may be |
@@ -19,6 +20,7 @@
 
 pub mod folder;
 pub mod limits;
+pub mod maps;
 pub mod page;
 pub mod path;
 mod place;

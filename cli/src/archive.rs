@@ -91,6 +91,12 @@ impl Folder {
         self.items.iter().map(|item| item.name.as_str())
     }
 
+    /// Their paths in the deployment, where they are, and their sizes.
+    pub(crate) fn entries(&self) -> impl Iterator<Item = (&str, &Path, u64)> {
+        let items = self.items.iter();
+        items.map(|item| (item.name.as_str(), item.path.as_path(), item.bytes))
+    }
+
     /// How large they are together.
     pub(crate) fn bytes(&self) -> u64 {
         self.items.iter().map(|item| item.bytes).sum()

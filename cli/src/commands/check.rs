@@ -6,7 +6,7 @@ use platform_checks::folder::{Advice, Game};
 use platform_checks::sources::BUILT;
 use serde_json::{Value, json};
 
-use super::Context;
+use super::{Context, maps};
 use crate::archive::{Folder, INDEX};
 use crate::failure::Failure;
 use crate::terminal;
@@ -22,7 +22,8 @@ pub(super) fn run(
     json: bool,
 ) -> Result<(), Failure> {
     let folder = context.settings_of(directory)?.deployed(directory)?;
-    let found = look(&folder)?;
+    let files = Folder::of_game(&folder)?;
+    let found = look(&folder, &files)?;
     if json {
         let list: Vec<Value> = found
             .iter()
@@ -34,6 +35,7 @@ pub(super) fn run(
             terminal::print(&format!("{}: {}\n", warning.code, warning.message))?;
         }
     }
+    maps::tell(maps::missing(&files).as_ref());
     if found.is_empty() {
         terminal::note(format_args!(
             "{} loads the runtime correctly, and no file looks private.",
@@ -51,8 +53,7 @@ pub(super) fn run(
 }
 
 /// The warnings of a folder that could be deployed.
-fn look(folder: &Path) -> Result<Vec<Advice>, Failure> {
-    let files = Folder::of_game(folder)?;
+fn look(folder: &Path, files: &Folder) -> Result<Vec<Advice>, Failure> {
     let page = page(folder)?;
     Ok(about(folder, &page, |game| game.advice(files.names())))
 }

@@ -12,7 +12,7 @@ use serde_json::Value;
 
 use super::Context;
 use super::check::{of_files, page};
-use super::{deployments, previews};
+use super::{deployments, maps, previews};
 use crate::archive::Folder;
 use crate::failure::Failure;
 use crate::revision;
@@ -111,6 +111,7 @@ pub(super) async fn run(context: &Context<'_>, wanted: &Wanted<'_>) -> Result<()
     }
     terminal::note(format_args!("Deploying {content} to {game}"));
     let revision = revision::of(&directory);
+    let without_maps = maps::missing(&folder);
     let said = said(wanted.message, revision.as_deref());
     let address = format!("{}{}{said}", settings.origin, target.path);
     let answer = upload::run(&session, &address, folder).await?;
@@ -120,9 +121,12 @@ pub(super) async fn run(context: &Context<'_>, wanted: &Wanted<'_>) -> Result<()
     })?;
     tell(&deployed, &before, revision, preview.is_some());
     if wanted.json {
-        return terminal::print_json(&value);
+        terminal::print_json(&value)?;
+    } else {
+        terminal::print(&format!("{}\n", plain(&deployed.url)))?;
     }
-    terminal::print(&format!("{}\n", plain(&deployed.url)))
+    maps::tell(without_maps.as_ref());
+    Ok(())
 }
 
 /// Where a folder is deployed.

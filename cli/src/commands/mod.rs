@@ -12,6 +12,7 @@ mod init;
 mod login;
 mod logout;
 mod logs;
+mod maps;
 mod people;
 mod previews;
 mod projects;

@@ -377,6 +377,43 @@ async fn a_folder_with_settings_is_a_project_of_which_the_built_game_is_sent() {
 }
 
 #[tokio::test]
+async fn bundled_scripts_without_maps_get_one_hint_at_the_end() {
+    let platform = Platform::start().await;
+    let home = Home::signed_in(&platform).await;
+    home.write("dist/index.html", PAGE);
+    home.write("dist/assets/index-Aa1Bb2Cc.js", "a();".repeat(500));
+    home.write("dist/assets/other.js", "a();".repeat(500));
+    home.write("dist/assets/written.js", "a();\n".repeat(500));
+    platform.has("game", "dev");
+    let answer = json!({"id": "1", "url": "http://dev-game.platform.localhost", "warnings": []});
+    let path = "/api/projects/game/environments/dev/deployment";
+    platform.say(&format!("PUT - {path}"), &[(201, answer)]);
+    let hint = "hint: assets/index-Aa1Bb2Cc.js and 1 other script have no source map";
+    let outcome = home.run(&["deploy", "-p", "game"]).await.succeeded();
+    assert_eq!(outcome.stdout, "http://dev-game.platform.localhost\n");
+    let said = last_line(&outcome.stderr);
+    assert!(
+        said.starts_with(hint) && said.contains("sourcemap: true"),
+        "{said}"
+    );
+    assert_eq!(outcome.stderr.matches("source map").count(), 1);
+    // It is no warning.
+    let checked = home.run(&["check", "--strict"]).await.succeeded();
+    assert!(checked.stderr.contains(hint), "{checked:?}");
+    assert_eq!(checked.stdout, "");
+
+    for name in ["index-Aa1Bb2Cc", "other"] {
+        let script = format!(
+            "{}\n//# sourceMappingURL={name}.js.map\n",
+            "a();".repeat(500)
+        );
+        home.write(&format!("dist/assets/{name}.js"), script);
+    }
+    let outcome = home.run(&["deploy", "-p", "game"]).await.succeeded();
+    assert!(!outcome.stderr.contains("hint"), "{outcome:?}");
+}
+
+#[tokio::test]
 async fn what_should_not_be_public_is_warned_of_by_name() {
     let platform = Platform::start().await;
     let home = Home::signed_in(&platform).await;
