@@ -136,6 +136,25 @@ class People {
     return role === "developer" ? [change, handOn, remove] : [change, remove];
   }
 
+  /**
+   * Changes or removes a member, and says so, with the invitations that were withdrawn because of it.
+   *
+   * @param {string} words the news, without a full stop
+   * @param {string} sub
+   * @param {"PUT" | "DELETE"} method
+   * @param {{ role: Schemas["MemberRole"] }} [body]
+   */
+  async #alter(words, sub, method, body) {
+    const response = await this.#send(`/people/${sub}`, method, body);
+    /** @type {Schemas["ChangedPerson"]} */
+    const { invitations_withdrawn: count } = await response.json();
+    // The link that is shown may be one of them.
+    if (count) forget();
+    await this.show();
+    const invitations = count === 1 ? "one open invitation is" : `${count} open invitations are`;
+    byId("news").textContent = count ? `${words}, and ${invitations} withdrawn.` : `${words}.`;
+  }
+
   /** @param {Schemas["Invitation"]} invitation */
   #invitation({ id, role, expires_at: expires }) {
     const withdraw = () =>
@@ -180,11 +199,8 @@ class People {
    * @param {Schemas["MemberRole"]} role
    */
   #change({ sub, username }, role) {
-    return this.#guard(async () => {
-      await this.#send(`/people/${sub}`, "PUT", { role });
-      await this.show();
-      byId("news").textContent = `${username} is ${withArticle(role)} now.`;
-    });
+    const words = `${username} is ${withArticle(role)} now`;
+    return this.#guard(() => this.#alter(words, sub, "PUT", { role }));
   }
 
   /**
@@ -205,12 +221,12 @@ class People {
 
   /** @param {Person} person */
   #askRemove({ sub, username }) {
-    const words = [userText(username), " can do nothing with the project from then on."];
-    this.#ask("Remove this person?", words, "Remove", async () => {
-      await this.#send(`/people/${sub}`, "DELETE");
-      await this.show();
-      byId("news").textContent = `${username} is removed.`;
-    });
+    const words = [
+      userText(username),
+      " can do nothing with the project from then on. Open invitations are withdrawn, since their links may be known: whom you still expect needs a new one.",
+    ];
+    const news = `${username} is removed`;
+    this.#ask("Remove this person?", words, "Remove", () => this.#alter(news, sub, "DELETE"));
   }
 
   /** @param {string} sub */

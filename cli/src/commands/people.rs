@@ -30,6 +30,27 @@ struct Person {
     since: Option<String>,
 }
 
+/// What followed from a change of a member.
+#[derive(Debug, Deserialize)]
+struct Changed {
+    /// An older platform does not say it.
+    #[serde(default)]
+    invitations_withdrawn: u32,
+}
+
+impl Changed {
+    /// Says which invitations were withdrawn, since the owner may have to send new ones.
+    fn tell(&self) {
+        match self.invitations_withdrawn {
+            0 => {}
+            1 => terminal::note("One open invitation was withdrawn, because its link may be known."),
+            many => terminal::note(format_args!(
+                "{many} open invitations were withdrawn, because their links may be known."
+            )),
+        }
+    }
+}
+
 /// The open invitations of a project.
 #[derive(Debug, Deserialize)]
 struct Invitations {
@@ -214,25 +235,27 @@ async fn change_role(known: &Known, wanted: &str, role: RoleName) -> Result<(), 
     let person = known.find(wanted).await?;
     let what = format!("/people/{}", person.sub);
     let body = json!({ "role": role.as_str() });
-    known.call(Method::PUT, &what, Some(&body)).await?;
+    let changed = known.call(Method::PUT, &what, Some(&body)).await?;
     terminal::note(format_args!(
         "{} is a {} of {} now.",
         plain(&person.username),
         role.as_str(),
         known.slug
     ));
+    changed.json::<Changed>()?.tell();
     Ok(())
 }
 
 async fn remove(known: &Known, wanted: &str) -> Result<(), Failure> {
     let person = known.find(wanted).await?;
     let what = format!("/people/{}", person.sub);
-    known.call(Method::DELETE, &what, None).await?;
+    let removed = known.call(Method::DELETE, &what, None).await?;
     terminal::note(format_args!(
         "{} is not in the project {} any more.",
         plain(&person.username),
         known.slug
     ));
+    removed.json::<Changed>()?.tell();
     Ok(())
 }
 

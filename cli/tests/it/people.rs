@@ -63,7 +63,9 @@ async fn people_are_listed_and_found_by_their_names() {
     let ada = person("7", "Ada", "viewer");
     let path = format!("{PROJECT}/people/7");
     platform.say(&format!("PUT - {path}"), &[(200, ada.clone())]);
-    platform.say(&format!("DELETE - {path}"), &[(200, ada)]);
+    let mut removed = ada;
+    removed["invitations_withdrawn"] = json!(2);
+    platform.say(&format!("DELETE - {path}"), &[(200, removed)]);
     let run = async |arguments: &[&str]| {
         let all = [&["-p", "game", "people"], arguments].concat();
         home.run(&all).await
@@ -82,7 +84,9 @@ async fn people_are_listed_and_found_by_their_names() {
         outcome.stderr.contains("Ada is a viewer of game now."),
         "{outcome:?}"
     );
-    run(&["remove", "7"]).await.succeeded();
+    let outcome = run(&["remove", "7"]).await.succeeded();
+    let words = "2 open invitations were withdrawn";
+    assert!(outcome.stderr.contains(words), "{outcome:?}");
     let outcome = run(&["remove", "ben"]).await.ended_with(1);
     assert!(
         outcome.stderr.contains("Nobody with the name"),

@@ -154,6 +154,38 @@ async fn a_role_holds_from_the_next_request_on() {
 }
 
 #[tokio::test]
+async fn who_was_removed_or_may_do_less_does_not_come_back_by_another_link() {
+    let app = TestApp::start().await;
+    let owner = Caller::with_project(&app).await;
+    let ada = owner.invite("developer").await;
+    let (_, first) = invitation(&owner, "developer").await;
+    let path = format!("{PEOPLE}/{}", ada.sub);
+    let lowered = owner.put(&path, json!({ "role": "viewer" })).await;
+    let lowered: Value = lowered.json();
+    assert_eq!(lowered["invitations_withdrawn"], 1);
+    assert_eq!(accept(&ada, &first).await.problem(), "not-found");
+    let (_, second) = invitation(&owner, "viewer").await;
+    let (_, third) = invitation(&owner, "developer").await;
+    let removed: Value = remove(&owner, &ada).await.json();
+    assert_eq!(removed["sub"], ada.sub.to_string());
+    assert_eq!(removed["invitations_withdrawn"], 2);
+    for secret in [&second, &third] {
+        assert_eq!(accept(&ada, secret).await.problem(), "not-found");
+    }
+    let listed: Value = owner.get(INVITATIONS).await.json();
+    assert_eq!(listed["invitations"], json!([]));
+    let events = app.events_of(AuditKind::InvitationWithdrawn).await;
+    assert_eq!(events.len(), 3);
+    // An invitation that is made afterwards admits the same person.
+    let (_, new) = invitation(&owner, "viewer").await;
+    assert_eq!(accept(&ada, &new).await.status, 200);
+    let (_, open) = invitation(&owner, "viewer").await;
+    let left: Value = remove(&ada, &ada).await.json();
+    assert_eq!(left["invitations_withdrawn"], 0);
+    assert_eq!(read(&ada, &open).await.status, 200);
+}
+
+#[tokio::test]
 async fn a_member_may_leave_and_remove_nobody_else() {
     let app = TestApp::start().await;
     let owner = Caller::with_project(&app).await;

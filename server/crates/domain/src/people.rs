@@ -146,11 +146,28 @@ pub enum AcceptedInvitation {
     TooManyProjects,
 }
 
+/// What a change of a member's role, or the removal of a member, came to.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct MemberChange {
+    /// The person with its role as it is now, which it may have had before; or who was removed.
+    pub person: Person,
+    /// How many open invitations were withdrawn with it.
+    pub withdrawn: u32,
+}
+
+/// Returns the roles whose open invitations end when somebody else lowers a member's role to
+/// `after`, or removes the member (`None`): the member may know their links.
+pub fn regainable(before: Role, after: Option<Role>) -> impl Iterator<Item = Role> {
+    let is_less = after < Some(before);
+    let roles = Role::ALL.into_iter();
+    roles.filter(move |role| is_less && *role != Role::Owner && Some(*role) > after)
+}
+
 /// The result of changing a member's role, or of removing a member.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ChangedMember {
-    /// The person with its role as it is now, which it may have had before; or who was removed.
-    Done(Person),
+    /// What it came to.
+    Done(MemberChange),
     /// The project belongs to somebody else.
     NotOwner,
     /// The player is no member.
@@ -176,6 +193,22 @@ pub enum HandedOn {
 mod tests {
     use super::*;
     use crate::entropy::SystemEntropy;
+
+    #[test]
+    fn who_lost_a_role_cannot_get_it_back_by_an_invitation_that_was_open() {
+        use Role::{Developer, Viewer};
+        for (before, after, expected) in [
+            (Viewer, None, vec![Viewer, Developer]),
+            (Developer, None, vec![Viewer, Developer]),
+            (Developer, Some(Viewer), vec![Developer]),
+            (Viewer, Some(Developer), vec![]),
+            (Viewer, Some(Viewer), vec![]),
+            (Developer, Some(Developer), vec![]),
+        ] {
+            let roles: Vec<_> = regainable(before, after).collect();
+            assert_eq!(roles, expected, "{before:?} to {after:?}");
+        }
+    }
 
     #[test]
     fn a_secret_is_read_as_it_was_issued_and_in_no_other_form() {

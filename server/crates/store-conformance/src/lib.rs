@@ -235,11 +235,13 @@ macro_rules! suite {
                 open_invitations_are_few_and_the_owners
                 a_members_role_is_changed_by_the_owner_alone
                 a_removed_member_has_no_role_any_more
+                who_lost_a_role_does_not_get_it_back_by_an_open_invitation
                 projects_are_listed_with_the_role_in_each
                 a_project_is_handed_on_to_one_of_its_developers
                 members_stay_with_a_transferred_project_and_go_with_a_removed_one
                 of_many_who_accept_an_invitation_at_once_one_joins
                 of_many_who_join_at_once_no_more_do_than_may
+                who_accepts_an_invitation_while_being_removed_is_no_member
                 a_developer_who_leaves_while_the_project_is_handed_on_owns_it_or_left
                 a_project_is_handed_on_once_and_nobody_joins_by_the_former_owners_invitation
             }
@@ -376,6 +378,7 @@ macro_rules! concurrent_suite {
             people {
                 of_many_who_accept_an_invitation_at_once_one_joins
                 of_many_who_join_at_once_no_more_do_than_may
+                who_accepts_an_invitation_while_being_removed_is_no_member
                 a_developer_who_leaves_while_the_project_is_handed_on_owns_it_or_left
                 a_project_is_handed_on_once_and_nobody_joins_by_the_former_owners_invitation
             }

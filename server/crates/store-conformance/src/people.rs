@@ -248,7 +248,7 @@ pub async fn a_members_role_is_changed_by_the_owner_alone(place: &dyn Place) {
     assert_eq!(change(owner, owner).await, ChangedMember::NotAMember);
     for _ in 0..2 {
         match change(owner, ada).await {
-            ChangedMember::Done(person) => assert_eq!(person.role, Role::Developer),
+            ChangedMember::Done(done) => assert_eq!(done.person.role, Role::Developer),
             other => panic!("{other:?}"),
         }
     }
@@ -283,7 +283,7 @@ pub async fn a_removed_member_has_no_role_any_more(place: &dyn Place) {
     );
     assert_eq!(role(store, "demo", ada).await, Some(Role::Developer));
     let removed = remove("demo", ada, Some(owner)).await;
-    assert!(matches!(removed, ChangedMember::Done(person) if person.player == ada));
+    assert!(matches!(removed, ChangedMember::Done(done) if done.person.player == ada));
     assert_eq!(remove("demo", ada, None).await, ChangedMember::NotAMember);
     assert_eq!(role(store, "demo", ada).await, None);
     assert_eq!(role(store, "demo", ben).await, Some(Role::Viewer));
@@ -306,6 +306,59 @@ pub async fn a_removed_member_has_no_role_any_more(place: &dyn Place) {
     };
     let own = store.list_audit_events(query).await.unwrap();
     assert!(own.iter().all(|event| event.actor == Actor::Own));
+}
+
+pub async fn who_lost_a_role_does_not_get_it_back_by_an_open_invitation(place: &dyn Place) {
+    let store = place.open().await;
+    let store = &*store;
+    let (owner, other) = (owner(store, "demo").await, owner(store, "other").await);
+    let ada = account(store, "ada").await;
+    join(store, "demo", owner, (ada, Role::Developer)).await;
+    let elsewhere = invite(store, "other", other, Role::Developer).await;
+    let count = async || store.list_invitations("demo", NOW).await.unwrap().len();
+    let withdrawn = |changed: Result<ChangedMember, StoreError>| match changed.unwrap() {
+        ChangedMember::Done(done) => done.withdrawn,
+        other => panic!("{other:?}"),
+    };
+    let change = async |role| {
+        let changed = store.change_role("demo", owner, (ada, role), Actor::Own.into(), NOW);
+        withdrawn(changed.await)
+    };
+    let for_viewers = invite(store, "demo", owner, Role::Viewer).await;
+    let for_developers = invite(store, "demo", owner, Role::Developer).await;
+    assert_eq!(change(Role::Developer).await, 0, "nothing changes");
+    assert_eq!(change(Role::Viewer).await, 1, "the one for developers");
+    assert_eq!(count().await, 1);
+    let gone = AcceptedInvitation::Gone;
+    assert_eq!(accept(store, &for_developers, ada, NOW).await, gone);
+    let already = AcceptedInvitation::Already("demo".into(), Role::Viewer);
+    assert_eq!(accept(store, &for_viewers, ada, NOW).await, already);
+    assert_eq!(change(Role::Developer).await, 0);
+    // Who leaves takes nothing away from those who are invited.
+    let left = store.remove_member("demo", ada, None, Actor::Member(ada).into(), NOW);
+    assert_eq!(withdrawn(left.await), 0);
+    assert_eq!(count().await, 1);
+    join(store, "demo", owner, (ada, Role::Viewer)).await;
+    invite(store, "demo", owner, Role::Developer).await;
+    // Of three, one has expired when an administrator removes the member.
+    let mut short = new(owner, Role::Viewer, 20).0;
+    short.invitation.expires_at = NOW + 1;
+    let added = store.add_invitation("demo", short, Actor::Own.into()).await;
+    assert_eq!(added.unwrap(), AddedInvitation::Done);
+    let by = Actor::Admin(other).into();
+    let removed = store.remove_member("demo", ada, Some(owner), by, NOW + 1);
+    assert_eq!(withdrawn(removed.await), 2);
+    assert_eq!(accept(store, &for_viewers, ada, NOW).await, gone);
+    let elsewhere = store.find_invitation(elsewhere.hash(), NOW).await.unwrap();
+    assert!(elsewhere.is_some());
+    let query = AuditQuery {
+        kind: Some(AuditKind::InvitationWithdrawn),
+        ..AuditQuery::newest(20)
+    };
+    let told = store.list_audit_events(query).await.unwrap();
+    let told: Vec<_> = told.iter().map(|one| (one.player, one.actor)).collect();
+    let by_admin = (Some(owner), Actor::Admin(other));
+    assert_eq!(told, [by_admin, by_admin, (Some(owner), Actor::Own)]);
 }
 
 pub async fn projects_are_listed_with_the_role_in_each(place: &dyn Place) {
@@ -447,6 +500,39 @@ pub async fn of_many_who_join_at_once_no_more_do_than_may(place: &dyn Place) {
         joining.await.unwrap();
     }
     assert_eq!(store.list_people("demo").await.unwrap().len(), 5);
+}
+
+pub async fn who_accepts_an_invitation_while_being_removed_is_no_member(place: &dyn Place) {
+    let handles = Handles::open(place).await;
+    let store = handles.next();
+    for round in 0..10 {
+        let slug = format!("game-{round}");
+        let owner = owner(&*store, &slug).await;
+        let ada = account(&*store, &format!("ada-{round}")).await;
+        join(&*store, &slug, owner, (ada, Role::Viewer)).await;
+        let secret = invite(&*store, &slug, owner, Role::Developer).await;
+        let (removed, accepted) = at_once(
+            &handles,
+            async |store| {
+                let by = Actor::Own.into();
+                let removed = store.remove_member(&slug, ada, Some(owner), by, NOW);
+                removed.await.unwrap()
+            },
+            async |store| accept(&*store, &secret, ada, NOW).await,
+        )
+        .await;
+        let ChangedMember::Done(removed) = removed else {
+            panic!("{removed:?}");
+        };
+        match accepted {
+            AcceptedInvitation::Done(..) => assert_eq!(removed.withdrawn, 0),
+            other => {
+                assert_eq!(other, AcceptedInvitation::Gone);
+                assert_eq!(removed.withdrawn, 1);
+            }
+        }
+        assert_eq!(role(&*store, &slug, ada).await, None);
+    }
 }
 
 /// Runs both at the same time on stores of their own.

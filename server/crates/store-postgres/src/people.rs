@@ -2,12 +2,12 @@
 //! then, if it counts what a player has, the player's.
 
 use async_trait::async_trait;
-use platform_domain::audit::{AuditKind, By};
+use platform_domain::audit::{Actor, AuditKind, By};
 use platform_domain::clock::Millis;
 use platform_domain::device::TokenHash;
 use platform_domain::people::{
     AcceptedInvitation, AddedInvitation, ChangedMember, FoundInvitation, HandedOn, Invitation,
-    NewInvitation, PeopleLimits, Person,
+    MemberChange, NewInvitation, PeopleLimits, Person, regainable,
 };
 use platform_domain::player::PlayerState;
 use platform_domain::project::Project;
@@ -447,6 +447,7 @@ async fn change_role(
         return Ok(ChangedMember::NotAMember);
     };
     let before = person.role;
+    let mut withdrawn = 0;
     if before != role {
         transaction
             .execute(
@@ -456,9 +457,39 @@ async fn change_role(
             .await?;
         let change = (player, Some(before), Some(role));
         add_of_member(transaction, (slug, Some(owner)), change, by, now).await?;
+        let lost = (before, Some(role));
+        withdrawn = withdraw_after(transaction, (project, slug), lost, by, now).await?;
     }
     person.role = role;
-    Ok(ChangedMember::Done(person))
+    Ok(ChangedMember::Done(MemberChange { person, withdrawn }))
+}
+
+/// Withdraws the open invitations by which a member would get back what somebody else took. The
+/// project is locked.
+async fn withdraw_after(
+    transaction: &Transaction,
+    (project, slug): (i64, &str),
+    (before, after): (Role, Option<Role>),
+    by: &By,
+    now: Millis,
+) -> Result<u32, Error> {
+    let mut withdrawn = 0;
+    for role in regainable(before, after) {
+        let role = role.as_str();
+        let rows = transaction
+            .rows(
+                "DELETE FROM invitations WHERE project = $1 AND role = $2 AND expires_at > $3
+                 RETURNING id",
+                &[&project, &role, &now],
+            )
+            .await?;
+        for _ in rows {
+            let kind = AuditKind::InvitationWithdrawn;
+            audit::add_of_project(transaction, kind, (slug, role), by, now).await?;
+            withdrawn += 1;
+        }
+    }
+    Ok(withdrawn)
 }
 
 async fn remove_member(
@@ -482,7 +513,12 @@ async fn remove_member(
     remove(transaction, project, player).await?;
     let change = (player, Some(person.role), None);
     add_of_member(transaction, (slug, owner), change, by, now).await?;
-    Ok(ChangedMember::Done(person))
+    let withdrawn = if by.actor == Actor::Member(player) {
+        0
+    } else {
+        withdraw_after(transaction, (project, slug), (person.role, None), by, now).await?
+    };
+    Ok(ChangedMember::Done(MemberChange { person, withdrawn }))
 }
 
 /// Removes a member's row. Writes no event.

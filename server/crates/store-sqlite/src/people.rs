@@ -1,12 +1,12 @@
 //! The people of projects.
 
 use async_trait::async_trait;
-use platform_domain::audit::{AuditKind, By};
+use platform_domain::audit::{Actor, AuditKind, By};
 use platform_domain::clock::Millis;
 use platform_domain::device::TokenHash;
 use platform_domain::people::{
     AcceptedInvitation, AddedInvitation, ChangedMember, FoundInvitation, HandedOn, Invitation,
-    NewInvitation, PeopleLimits, Person,
+    MemberChange, NewInvitation, PeopleLimits, Person, regainable,
 };
 use platform_domain::player::PlayerState;
 use platform_domain::project::Project;
@@ -468,20 +468,38 @@ fn change_role(
         return Ok(ChangedMember::NotAMember);
     };
     let before = person.role;
+    let mut withdrawn = 0;
     if before != role {
         connection
             .prepare_cached("UPDATE members SET role = ?3 WHERE project = ?1 AND player = ?2")?
             .execute(params![project, player.as_bytes(), role.as_str()])?;
-        add_of_member(
-            connection,
-            slug,
-            (player, Some(before), Some(role)),
-            by,
-            now,
-        )?;
+        let change = (player, Some(before), Some(role));
+        add_of_member(connection, slug, change, by.clone(), now)?;
+        withdrawn = withdraw_after(connection, slug, (before, Some(role)), &by, now)?;
     }
     person.role = role;
-    Ok(ChangedMember::Done(person))
+    Ok(ChangedMember::Done(MemberChange { person, withdrawn }))
+}
+
+/// Withdraws the open invitations by which a member would get back what somebody else took.
+fn withdraw_after(
+    connection: &Connection,
+    slug: &str,
+    (before, after): (Role, Option<Role>),
+    by: &By,
+    now: Millis,
+) -> Result<u32, Error> {
+    let mut withdrawn = 0;
+    let open = list_invitations(connection, slug, now)?;
+    for role in regainable(before, after) {
+        for invitation in open.iter().filter(|one| one.role == role) {
+            remove_invitation(connection, invitation.id)?;
+            let kind = AuditKind::InvitationWithdrawn;
+            audit::add_of_project(connection, kind, (slug, role.as_str()), by.clone(), now)?;
+            withdrawn += 1;
+        }
+    }
+    Ok(withdrawn)
 }
 
 fn remove_member(
@@ -505,8 +523,20 @@ fn remove_member(
         return Ok(ChangedMember::NotAMember);
     };
     remove(connection, project, player)?;
-    add_of_member(connection, slug, (player, Some(person.role), None), by, now)?;
-    Ok(ChangedMember::Done(person))
+    let (before, leaves) = (person.role, by.actor == Actor::Member(player));
+    add_of_member(
+        connection,
+        slug,
+        (player, Some(before), None),
+        by.clone(),
+        now,
+    )?;
+    let withdrawn = if leaves {
+        0
+    } else {
+        withdraw_after(connection, slug, (before, None), &by, now)?
+    };
+    Ok(ChangedMember::Done(MemberChange { person, withdrawn }))
 }
 
 /// Removes a member's row. Writes no event.

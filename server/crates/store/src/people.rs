@@ -80,7 +80,8 @@ pub trait PeopleStore: Send + Sync {
     ) -> Result<AcceptedInvitation, StoreError>;
 
     /// Gives a member another role, which is not the owner's. `owner` must own the project at this
-    /// moment.
+    /// moment. If the role is less, the open invitations for more are withdrawn, each with an event
+    /// of its own.
     async fn change_role(
         &self,
         slug: &str,
@@ -91,7 +92,8 @@ pub trait PeopleStore: Send + Sync {
     ) -> Result<ChangedMember, StoreError>;
 
     /// Removes a member from a project which belongs to `owner`, or to anybody if that is `None`, as
-    /// when members remove themselves.
+    /// when members remove themselves. If somebody else does it, all open invitations are withdrawn,
+    /// each with an event of its own.
     async fn remove_member(
         &self,
         slug: &str,

@@ -15,7 +15,7 @@ use super::views::ProjectView;
 use crate::auth::caller::Access;
 use crate::auth::project_caller::{ProjectOwner, ProjectPath, ProjectReader};
 use crate::domain::date::rfc3339;
-use crate::domain::people::{ChangedMember, HandedOn, Person};
+use crate::domain::people::{ChangedMember, HandedOn, MemberChange, Person};
 use crate::projects::ProjectsState;
 use crate::projects::settings_limits::Act;
 use crate::web::api::ApiJson;
@@ -89,6 +89,45 @@ impl From<Person> for PersonView {
     }
 }
 
+/// A member after a change of its role or its removal.
+#[derive(Debug, Serialize, ToSchema)]
+#[schema(as = ChangedPerson)]
+pub struct ChangedPersonView {
+    /// The account's id.
+    #[schema(format = "uuid")]
+    pub sub: String,
+    /// Its name now.
+    pub username: String,
+    /// What the person may do now; or might do until the removal.
+    #[schema(value_type = RoleName)]
+    pub role: Role,
+    /// When the person joined (RFC 3339).
+    #[schema(required, format = DateTime)]
+    pub since: Option<String>,
+    /// How many open invitations were withdrawn, because the person may know their links: those that
+    /// give more than the person may do now. None if the person left.
+    #[schema(example = 0)]
+    pub invitations_withdrawn: u32,
+}
+
+impl From<MemberChange> for ChangedPersonView {
+    fn from(MemberChange { person, withdrawn }: MemberChange) -> Self {
+        let PersonView {
+            sub,
+            username,
+            role,
+            since,
+        } = person.into();
+        Self {
+            sub,
+            username,
+            role,
+            since,
+            invitations_withdrawn: withdrawn,
+        }
+    }
+}
+
 /// The people of a project.
 #[derive(Debug, Serialize, ToSchema)]
 #[schema(as = People)]
@@ -153,7 +192,8 @@ fn no_owner() -> ApiError {
         .with_detail("The project belongs to another account now.")
 }
 
-/// Gives a member another role, from the member's next request on.
+/// Gives a member another role, from the member's next request on. If it is less, open invitations
+/// for more are withdrawn.
 ///
 /// # Errors
 /// `not-found`; `not-allowed`, also for the owner's own role; `invalid-request`.
@@ -163,14 +203,14 @@ fn no_owner() -> ApiError {
     operation_id = "changeRole",
     params(ProjectPath, PersonPath),
     request_body = NewRole,
-    responses((status = 200, description = "The member, as it is now.", body = PersonView))
+    responses((status = 200, description = "The member, as it is now.", body = ChangedPersonView))
 )]
 pub async fn change_role(
     State(state): State<Arc<ProjectsState>>,
     owner: ProjectOwner,
     person: Result<Path<PersonPath>, PathRejection>,
     ApiJson(new): ApiJson<NewRole>,
-) -> Result<ApiJson<PersonView>, ApiError> {
+) -> Result<ApiJson<ChangedPersonView>, ApiError> {
     let Path(PersonPath { sub }) = person.map_err(|_| no_member())?;
     let player = owner.caller.player;
     if sub == player {
@@ -187,14 +227,15 @@ pub async fn change_role(
     let store = &state.platform.store;
     let changed = store.change_role(&project.slug, player, to, owner.by(), now);
     match changed.await? {
-        ChangedMember::Done(person) => Ok(ApiJson(person.into())),
+        ChangedMember::Done(done) => Ok(ApiJson(done.into())),
         ChangedMember::NotOwner => Err(no_owner()),
         ChangedMember::NotAMember => Err(no_member()),
     }
 }
 
 /// Removes a member from a project, from the member's next request on. Members may remove
-/// themselves; everybody else only the owner and administrators.
+/// themselves; everybody else only the owner and administrators, which withdraws all open
+/// invitations.
 ///
 /// # Errors
 /// `not-found`; `not-allowed`, also for the owner, who cannot leave.
@@ -203,13 +244,13 @@ pub async fn change_role(
     path = "/api/projects/{slug}/people/{sub}",
     operation_id = "removePerson",
     params(ProjectPath, PersonPath),
-    responses((status = 200, description = "Who was a member.", body = PersonView))
+    responses((status = 200, description = "Who was a member.", body = ChangedPersonView))
 )]
 pub async fn remove(
     State(state): State<Arc<ProjectsState>>,
     mut reader: ProjectReader,
     person: Result<Path<PersonPath>, PathRejection>,
-) -> Result<ApiJson<PersonView>, ApiError> {
+) -> Result<ApiJson<ChangedPersonView>, ApiError> {
     let sub = person.ok().map(|Path(PersonPath { sub })| sub);
     let slug = reader.project.slug.clone();
     let mut owner = None;
@@ -228,7 +269,7 @@ pub async fn remove(
     let store = &state.platform.store;
     let removed = store.remove_member(&slug, sub, owner, reader.by(), now);
     match removed.await? {
-        ChangedMember::Done(person) => Ok(ApiJson(person.into())),
+        ChangedMember::Done(done) => Ok(ApiJson(done.into())),
         ChangedMember::NotOwner => Err(no_owner()),
         ChangedMember::NotAMember => Err(no_member()),
     }

@@ -105,10 +105,19 @@ async fn the_owner_invites_changes_roles_and_hands_the_project_on(stage: Stage) 
     stage.press(&format!("Make developer {ben}")).await;
     let roles = json!(["owner", "developer", "developer"]);
     comes_to(&stage, people, roles).await;
+    stage.press("Create a link").await;
+    comes_to(&stage, kind, json!(true)).await;
     stage.press(&format!("Remove… {ben}")).await;
     stage.says("Remove this person?").await;
     stage.press("Remove").await;
     comes_to(&stage, people, json!(["owner", "developer"])).await;
+    // Ben may know the link.
+    stage
+        .says("is removed, and one open invitation is withdrawn.")
+        .await;
+    let shown = "return document.getElementById('invite-shown').hidden
+        && document.querySelectorAll('#invitations > li').length === 0";
+    comes_to(&stage, shown, json!(true)).await;
     stage
         .click("#people > li:nth-child(2) button:nth-of-type(2)")
         .await;
