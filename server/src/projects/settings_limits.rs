@@ -1,6 +1,7 @@
-//! Rate limits on changes of a project's settings, on roll-backs, and on decisions about errors. Each
-//! change is an event that is kept permanently, and every node reads the settings again; decisions are
-//! events that are kept for a while. These limits never prevent taking a game down.
+//! Rate limits on changes of a project's settings, on deploys, on roll-backs, and on decisions about
+//! errors. Each change and each deploy is an event that is kept permanently, and every node reads the
+//! project again; decisions are events that are kept for a while. These limits never prevent taking a
+//! game down.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -23,6 +24,9 @@ const OF_ACCOUNT: Rate = Rate::new(600, Period::Hour, 600);
 pub enum Act {
     /// A change of the project's settings.
     Setting,
+    /// A deploy, also of a preview. Each deploy token is counted by itself: a pipeline must not prevent
+    /// its owner from deploying by hand.
+    Deploy,
     /// A roll-back. A program that changes settings repeatedly must not prevent anybody from undoing
     /// a deploy.
     RollBack,
@@ -35,6 +39,7 @@ pub enum Act {
 pub struct SettingsLimits {
     of_project: SharedLimiter<String>,
     of_account: SharedLimiter<Uuid>,
+    deploys: SharedLimiter<String>,
     rollbacks: SharedLimiter<String>,
     decisions_of_project: SharedLimiter<String>,
     decisions_of_account: SharedLimiter<Uuid>,
@@ -47,19 +52,22 @@ impl SettingsLimits {
         Self {
             of_project: shared.limiter("settings-of-project", &OF_PROJECT, clock),
             of_account: shared.limiter("settings", &OF_ACCOUNT, clock),
+            deploys: shared.limiter("deploys-of-project", &OF_PROJECT, clock),
             rollbacks: shared.limiter("rollbacks", &OF_PROJECT, clock),
             decisions_of_project: shared.limiter("error-decisions-of-project", &OF_PROJECT, clock),
             decisions_of_account: shared.limiter("error-decisions", &OF_ACCOUNT, clock),
         }
     }
 
-    /// Counts an act on this project by this account: nobody may use up those of the others.
+    /// Counts an act on this project by this account, or by the deploy token with this id: nobody may
+    /// use up those of the others.
     ///
     /// # Errors
     /// `too-many-requests`, with the time to wait.
     pub async fn count(&self, act: Act, slug: &str, account: Uuid) -> Result<(), ApiError> {
         let (of_project, of_account) = match act {
             Act::Setting => (&self.of_project, Some(&self.of_account)),
+            Act::Deploy => (&self.deploys, None),
             Act::RollBack => (&self.rollbacks, None),
             Act::ErrorDecision => (&self.decisions_of_project, Some(&self.decisions_of_account)),
         };
@@ -76,6 +84,7 @@ impl SettingsLimits {
     pub fn sweep(&self) {
         self.of_project.sweep();
         self.of_account.sweep();
+        self.deploys.sweep();
         self.rollbacks.sweep();
         self.decisions_of_project.sweep();
         self.decisions_of_account.sweep();
@@ -90,6 +99,11 @@ impl Act {
             Self::Setting => (
                 format!("The settings of {of_what} were written {most} times"),
                 "; a program that writes them repeatedly should write them once",
+            ),
+            Self::Deploy => (
+                format!("You deployed this project {most} times"),
+                "; a pipeline that deploys more often than twice a minute should leave out states \
+                 that newer ones have replaced",
             ),
             Self::RollBack => (format!("You rolled this project back {most} times"), ""),
             Self::ErrorDecision => (
@@ -132,20 +146,30 @@ mod tests {
         }
         assert_eq!(others, 600 - 240, "of all their projects");
         assert_eq!(written("other", 2).await, 120);
-        let rolled_back = async |slug: &str, by: u128| {
-            let mut rolled_back = 0;
-            for _ in 0..200 {
-                let counted = limits.count(Act::RollBack, slug, Uuid::from_u128(by));
-                rolled_back += usize::from(counted.await.is_ok());
-            }
-            rolled_back
-        };
-        assert_eq!(
-            rolled_back("a", 1).await,
-            120,
-            "whatever was written before"
-        );
-        assert_eq!(rolled_back("a", 2).await, 120, "whatever others did");
-        assert_eq!(rolled_back("b", 1).await, 120);
+        for act in [Act::RollBack, Act::Deploy] {
+            let done = async |slug: &str, by: u128| {
+                let mut done = 0;
+                for _ in 0..200 {
+                    let counted = limits.count(act, slug, Uuid::from_u128(by));
+                    done += usize::from(counted.await.is_ok());
+                }
+                done
+            };
+            assert_eq!(done("a", 1).await, 120, "whatever was done before");
+            assert_eq!(done("a", 2).await, 120, "whatever others did");
+            assert_eq!(done("b", 1).await, 120);
+        }
+    }
+
+    #[tokio::test]
+    async fn a_pipeline_that_deploys_every_minute_never_waits() {
+        let moved = Arc::new(ManualClock::new(0));
+        let clock: Arc<dyn Clock> = Arc::<ManualClock>::clone(&moved);
+        let limits = SettingsLimits::new(&clock, &SharedLimits::default());
+        for _ in 0..600 {
+            let counted = limits.count(Act::Deploy, "a", Uuid::from_u128(1));
+            assert!(counted.await.is_ok());
+            moved.advance(60_000);
+        }
     }
 }

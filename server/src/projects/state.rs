@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use crate::auth::AuthState;
 use crate::auth::caller::{Access, ApiCaller};
+use crate::auth::scoped_caller::ScopedCaller;
 use crate::domain::project::Project;
 use crate::games::GamesState;
 use crate::hosting::HostingState;
@@ -48,5 +49,18 @@ impl ProjectsState {
             limits.count(act, &project.slug, caller.player).await?;
         }
         Ok(())
+    }
+
+    /// Counts a deploy of the project by an account or with a deploy token, as [`Self::count`] does.
+    ///
+    /// # Errors
+    /// `too-many-requests`.
+    pub async fn count_deploy(&self, caller: &ScopedCaller, slug: &str) -> Result<(), ApiError> {
+        let by = match caller {
+            ScopedCaller::Account(_, Access::Admin) => return Ok(()),
+            ScopedCaller::Account(caller, _) => caller.player,
+            ScopedCaller::Token(caller) => caller.token.id,
+        };
+        self.settings_limits.count(Act::Deploy, slug, by).await
     }
 }

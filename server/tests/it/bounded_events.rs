@@ -2,10 +2,12 @@
 
 use platform_server::auth::refusal_log;
 use platform_server::domain::audit::{AuditEvent, AuditKind, AuditQuery, GIVEN_MILLIS};
+use platform_server::projects::settings_limits::Act;
+use reqwest::Method;
 use serde_json::{Value, json};
 
-use crate::caller::Caller;
-use crate::support::{Answer, TestApp};
+use crate::caller::{Caller, archive};
+use crate::support::{Answer, TestApp, send};
 
 const PROD: &str = "/api/projects/game/environments/prod";
 
@@ -108,6 +110,52 @@ async fn a_project_is_changed_so_often_an_hour_and_an_administrator_still_takes_
     assert_eq!(down.status, 200, "{}", down.text());
     app.clock.advance(30_000);
     assert_eq!(isolation(&owner, false).await.status, 200);
+}
+
+#[tokio::test]
+async fn a_project_is_deployed_so_often_an_hour_by_each_person_and_token() {
+    let app = TestApp::start().await;
+    let (owner, deployment) = owner(&app).await;
+    let ada = owner.invite("developer").await;
+    let admin = Caller::admin(&app).await;
+    let body = json!({ "name": "ci", "scopes": ["deploy-prod", "deploy-dev"] });
+    let token: Value = owner.post("/api/projects/game/tokens", body).await.json();
+    let token = owner.with_token(token["secret"].as_str().unwrap());
+    let files = || archive(&[("index.html", b"x")]);
+    let preview = async |caller: &Caller<'_>| {
+        let request = caller
+            .ask(Method::PUT, "/api/projects/game/previews/rings")
+            .header("content-type", "application/gzip");
+        send(request.body(files())).await
+    };
+    // The deploy that made the game was one of 120.
+    let limits = &app.running.state.projects.settings_limits;
+    for _ in 0..117 {
+        let counted = limits.count(Act::Deploy, "game", owner.sub).await;
+        assert!(counted.is_ok());
+    }
+    assert_eq!(owner.deploy("prod", files()).await.status, 201);
+    assert_eq!(preview(&owner).await.status, 201);
+    let deployed = events(&app, Some(AuditKind::Deployed)).await;
+    for refused in [owner.deploy("prod", files()).await, preview(&owner).await] {
+        assert_eq!(refused.problem(), "too-many-requests");
+        assert_eq!(refused.header("retry-after"), Some("30"));
+        let told = refused.json::<Value>()["detail"].to_string();
+        assert!(told.contains("deployed this project 120 times"), "{told}");
+    }
+    assert_eq!(events(&app, Some(AuditKind::Deployed)).await, deployed);
+    let uploads = app.directory.path().join("uploads");
+    assert_eq!(std::fs::read_dir(uploads).unwrap().count(), 0);
+    // Nobody else waits, the owner's pipeline neither; and the owner may still undo a deploy.
+    for caller in [&ada, &admin, &token] {
+        assert_eq!(caller.deploy("prod", files()).await.status, 201);
+        assert_eq!(preview(caller).await.status, 201);
+    }
+    let back = json!({ "deployment": deployment });
+    let back = owner.post(&format!("{PROD}/rollback"), back).await;
+    assert_eq!(back.status, 200);
+    app.clock.advance(30_000);
+    assert_eq!(owner.deploy("prod", files()).await.status, 201);
 }
 
 #[tokio::test]

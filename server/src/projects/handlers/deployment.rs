@@ -84,7 +84,7 @@ pub struct DeployedView {
 ///
 /// # Errors
 /// `deployment-invalid`, `quota-exceeded`, `unavailable`, `payload-too-large`, `unsupported-media-type`,
-/// `not-found`, `not-allowed`, 408.
+/// `not-found`, `not-allowed`, `too-many-requests`, 408.
 #[utoipa::path(
     put,
     path = "/api/projects/{slug}/environments/{environment}/deployment",
@@ -163,6 +163,11 @@ pub(super) async fn upload(
             limited: true,
         };
         let upload = state.deployments.admit(caller.player(), length).await?;
+        // Whatever becomes of it: unpacking and storing cost as much as the event.
+        if let Err(refusal) = state.count_deploy(&caller, &target.slug).await {
+            upload.remove().await;
+            return Err(refusal);
+        }
         Ok((caller, target, upload))
     };
     let (mut caller, target, upload) = match taken.await {
