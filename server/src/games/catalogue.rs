@@ -20,6 +20,7 @@ use crate::domain::preview::HostedPreview;
 use crate::domain::project::{
     BackendSettings, Deployment, EnvironmentRecord, Frames, HostedEnvironment, Inspection,
 };
+use crate::games::covers::measure_kept;
 use crate::games::files::FileStore;
 use crate::games::immutable_files::Lasting;
 use crate::games::inspection::inspect_kept;
@@ -169,18 +170,25 @@ impl Catalogue {
             }
             let label = hosted.record.environment.label(&hosted.record.slug);
             let known = known.get(&*label).and_then(|game| game.shown());
-            let shown = match (hosted.record.deployment, known) {
+            let address = format!("{}/", self.origin.sub_domain(&label));
+            let mut shown = match (hosted.record.deployment, known) {
                 (Some(id), Some(known)) if known.deployment.id == id => Some(known),
                 (Some(id), _) => {
                     let shown = read(store, &hosted.record, id).await?;
-                    let address = format!("{}/", self.origin.sub_domain(&label));
-                    inspect_older(shown, address, files, &mut inspected).await
+                    inspect_older(shown, address.clone(), files, &mut inspected).await
                 }
                 (None, _) => None,
             };
             let listing = listings.get(&hosted.record.slug).cloned();
+            let listing = listing.unwrap_or_default();
+            if let Some(shown) = &mut shown {
+                let cover = (&*address, listing.own.cover.as_deref());
+                if let Some(found) = measure_kept(&shown.deployment, cover, files).await {
+                    Arc::make_mut(&mut shown.deployment).inspection = Some(found);
+                }
+            }
             let game = Game {
-                listing: listing.unwrap_or_default(),
+                listing,
                 ..self.game(&label, hosted, shown)
             };
             games.insert(label.into(), Arc::new(game));

@@ -28,6 +28,7 @@ pub fn inspect<File>(page: &[u8], address: &str, files: &BTreeMap<String, File>)
     Inspection {
         title: metadata.title,
         pictures: metadata.pictures,
+        measured: BTreeMap::new(),
         words: metadata.words,
         warnings: warnings.into_iter().map(kept).collect(),
     }

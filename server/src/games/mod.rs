@@ -6,6 +6,7 @@
 //! | [`hosts`] | the site to which a request was sent |
 //! | [`files`] | deployed files, addressed by content |
 //! | [`content_hash`], [`immutable_files`] | which files of a deployment never change under their names |
+//! | [`covers`] | which images lists may show |
 //! | [`page_metadata`] | titles and images of pages |
 //! | [`inspection`] | results of inspecting a deployment: title, images, warnings |
 //! | [`panes`] | the addresses on which the Build page shows a game to several test players |
@@ -14,6 +15,7 @@
 
 pub mod catalogue;
 pub mod content_hash;
+pub mod covers;
 pub mod files;
 pub mod hosts;
 pub mod immutable_files;

@@ -20,11 +20,10 @@ use crate::domain::listing::{
 use crate::domain::project::Inspection;
 use crate::domain::username::MAX_MARKS;
 use crate::games::catalogue::Game;
+use crate::games::covers::path_of;
 
 /// The number of bytes of a game's page that are searched for its title and image.
 const HEAD: usize = 16 * 1024;
-/// The maximum number of bytes of a cover: lists show many of them at a time.
-const COVER: u64 = 2 * 1024 * 1024;
 /// The maximum number of bytes of a text that is read.
 const TEXT: usize = 4_000;
 /// The maximum number of bytes of an address.
@@ -72,7 +71,9 @@ impl GameListing {
         let pictures = cover.iter().chain(pictures.unwrap_or_default());
         let address = |picture: &String| {
             let address = Url::parse(&format!("{}{picture}", game.origin)).ok()?;
-            let shown = is_small(game, &address) && is_file(address.path());
+            let path = path_of(picture)?;
+            let is_small = found?.measured.get(&*path) == Some(&true);
+            let shown = is_small && is_file(address.path());
             shown.then(|| String::from(address))
         };
         let picture = { pictures }.find_map(address);
@@ -90,18 +91,15 @@ impl GameListing {
 /// Returns path and query of a cover, if it is an image among the files of the game.
 #[must_use]
 pub fn cover_address(game: &Game, cover: &str) -> Option<String> {
-    let base = Url::parse(&format!("{}/", game.origin)).ok()?;
     let files = &game.deployment.as_ref()?.files;
-    own_picture(cover, &base, |path| files.contains_key(path))
+    let page = format!("{}/", game.origin);
+    own_cover(cover, &page, |path| files.contains_key(path))
 }
 
-/// Whether the file at this address is small enough for a list.
-fn is_small(game: &Game, address: &Url) -> bool {
-    let path = percent_decode_str(address.path()).decode_utf8().ok();
-    let path = path.as_deref().and_then(|path| path.strip_prefix('/'));
-    let files = game.deployment.as_ref().map(|deployment| &deployment.files);
-    let file = files.zip(path).and_then(|(files, path)| files.get(path));
-    file.is_some_and(|file| file.size <= COVER)
+/// Returns path and query of a cover of the game whose page is at `page`, if it is an image among the
+/// game's files.
+pub(super) fn own_cover(cover: &str, page: &str, is_own: impl Fn(&str) -> bool) -> Option<String> {
+    own_picture(cover, &Url::parse(page).ok()?, is_own)
 }
 
 /// Returns the name of a game: the title that is set or that of its page, or its slug.

@@ -1,5 +1,7 @@
 //! The public page: which games it lists, what it shows of them, and who sets that.
 
+use platform_server::games::catalogue::Catalogue;
+use platform_server::games::page_metadata::GameListing;
 use reqwest::Method;
 use serde_json::{Value, json};
 
@@ -13,6 +15,13 @@ const PAGE: &str = r#"<!doctype html><head><title>Plain</title>
     <meta property="og:image" content="cover.png">
     <meta name="author" content="Otter">
     <meta name="keywords" content="Arcade, two players">"#;
+
+/// The beginning of a PNG of this size (PNG, "Image header").
+pub(crate) fn png(width: u32, height: u32) -> Vec<u8> {
+    let size = [width.to_be_bytes(), height.to_be_bytes()].concat();
+    let kind = [8, 6, 0, 0, 0, 0, 0, 0, 0];
+    [b"\x89PNG\r\n\x1a\n\0\0\0\x0dIHDR", &size[..], &kind[..]].concat()
+}
 
 async fn home(app: &TestApp, query: &str) -> String {
     let page = send(app.get("", &format!("/{query}"))).await;
@@ -30,8 +39,9 @@ async fn with_game(app: &TestApp) -> Caller<'_> {
     let owner = Caller::with_project(app).await;
     let files = archive(&[
         ("index.html", PAGE.as_bytes()),
-        ("cover.png", b"a picture"),
-        ("other cover.png", b"another"),
+        ("cover.png", &png(1_280, 720)),
+        ("other cover.png", &png(4_096, 4_096)),
+        ("wide.png", &png(30_000, 30_000)),
         ("large.png", &vec![0; 3 * 1024 * 1024]),
     ]);
     assert_eq!(owner.deploy("prod", files).await.status, 201);
@@ -131,18 +141,80 @@ async fn what_is_set_is_shown_in_place_of_the_pages_metadata() {
         assert!(html.contains(part), "{part}: {html}");
     }
     assert!(!html.contains("Hop"), "{html}");
-    // A cover that is too large for a list, or that a deployment no longer has, is replaced.
-    let large = json!({ "listed": true, "own": { "cover": "/large.png", "tags": [] } });
-    let listing = set(&owner, large).await;
+    let bare = json!({ "listed": true, "own": { "cover": "/cover.png", "tags": [] } });
+    let listing = set(&owner, bare).await;
     assert_eq!(listing["shown"]["tags"], json!([]));
-    let pages = format!("{}/cover.png", app.origin("game"));
-    assert_eq!(listing["shown"]["cover"], json!(pages));
+    // A cover that a deployment no longer has is not shown.
     let files = archive(&[("index.html", b"<head><title>Bare</title>")]);
     assert_eq!(owner.deploy("prod", files).await.status, 201);
     let listing: Value = owner.get(LISTING).await.json();
     assert_eq!(listing["shown"]["title"], "Bare");
     assert_eq!(listing["shown"]["cover"], Value::Null);
-    assert_eq!(listing["own"]["cover"], "/large.png");
+    assert_eq!(listing["own"]["cover"], "/cover.png");
+}
+
+#[tokio::test]
+async fn an_image_that_is_too_large_for_a_phone_is_no_cover() {
+    let app = TestApp::start().await;
+    let owner = with_game(&app).await;
+    let first: Value = owner.get("/api/projects/game").await.json();
+    let first = first["environments"]["prod"]["deployment"]["id"].clone();
+    for (cover, told) in [
+        ("/wide.png", "30000 × 30000 pixels"),
+        ("/large.png", "more than 2 MiB"),
+    ] {
+        let own = json!({ "listed": true, "own": { "cover": cover } });
+        let refused = owner.put(LISTING, own).await;
+        assert_eq!(refused.problem(), "invalid-request");
+        assert!(refused.text().contains(told), "{}", refused.text());
+    }
+    let own = json!({ "listed": true, "own": { "cover": "/other%20cover.png" } });
+    set(&owner, own).await;
+    let shown = async || {
+        let listing: Value = owner.get(LISTING).await.json();
+        let cover = listing["shown"]["cover"].clone();
+        let cover = cover
+            .as_str()
+            .map(|cover| cover.replace(&app.origin("game"), ""));
+        let html = home(&app, "").await;
+        let cover = cover.unwrap_or_default();
+        assert!(!html.contains("wide.png"), "{html}");
+        assert!(html.contains(&cover), "{cover}: {html}");
+        cover
+    };
+    assert_eq!(shown().await, "/other%20cover.png");
+    // The next deployment has a larger one under the same name, and its page names another one.
+    let page =
+        r#"<head><link rel=icon href=small.png><meta property="og:image" content="wide.png">"#;
+    let files = archive(&[
+        ("index.html", page.as_bytes()),
+        ("wide.png", &png(30_000, 30_000)),
+        ("other cover.png", &png(4_097, 1)),
+        ("small.png", &png(16, 16)),
+    ]);
+    assert_eq!(owner.deploy("prod", files).await.status, 201);
+    assert_eq!(shown().await, "/small.png");
+    let back = json!({ "deployment": first });
+    let path = "/api/projects/game/environments/prod/rollback";
+    assert_eq!(owner.post(path, back).await.status, 200);
+    assert_eq!(shown().await, "/other%20cover.png");
+}
+
+#[tokio::test]
+async fn covers_of_earlier_versions_are_measured_when_they_are_read() {
+    let app = TestApp::start().await;
+    let owner = with_game(&app).await;
+    set(&owner, json!({ "listed": true })).await;
+    app.sql("UPDATE deployments SET inspection = json_remove(inspection, '$.measured')");
+    let state = &app.running.state;
+    let games = &state.hosting.games;
+    let other = Catalogue::new(state.platform.origin.clone());
+    let read = other.refresh_all(&*state.platform.store, &games.files);
+    read.await.unwrap();
+    let game = other.find("game").unwrap();
+    let shown = GameListing::of(&game, |_| true);
+    let cover = format!("{}/cover.png", app.origin("game"));
+    assert_eq!(shown.picture, Some(cover));
 }
 
 #[tokio::test]

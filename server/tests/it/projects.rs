@@ -5,6 +5,7 @@ use reqwest::Method;
 use serde_json::{Value, json};
 
 use crate::caller::{Caller, archive};
+use crate::listing::png;
 use crate::support::{TestApp, send};
 
 const PAGE: &str = r#"<head><script defer src="/__platform/runtime.js"></script></head>"#;
@@ -173,7 +174,7 @@ async fn an_inspection_is_kept_with_its_deployment_and_made_up_for_where_an_olde
     let files = app.directory.path().join("files");
     let owner = Caller::with_cookie(&app, Some(&cookie)).await;
     owner.create("game").await;
-    let archive = archive(&[("index.html", LISTED), ("cover.png", b"x")]);
+    let archive = archive(&[("index.html", LISTED), ("cover.png", &png(16, 9))]);
     assert_eq!(owner.deploy("prod", archive).await.status, 201);
     // The page of an inspected deployment is not read again.
     let aside = app.directory.path().join("aside");

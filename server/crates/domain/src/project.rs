@@ -104,6 +104,10 @@ pub struct Inspection {
     /// The pictures that its page names and that are its own files: path and query of
     /// each, the best first.
     pub pictures: Vec<String>,
+    /// Whether an image is small enough for lists, by the path of its file, for those that could be the
+    /// game's cover. Older deployments were stored without.
+    #[serde(default)]
+    pub measured: BTreeMap<String, bool>,
     /// What else its page says of the game.
     pub words: PageWords,
     /// What is wrong with how its page loads the runtime, and which files should hardly

@@ -49,6 +49,7 @@ pub(crate) fn deployment(
         inspection: Some(Inspection {
             title: Some("A \"game\"".into()),
             pictures: vec!["/cover.png?v=2".into()],
+            measured: BTreeMap::from([("cover.png".into(), true)]),
             words: PageWords {
                 description: Some("Hop.".into()),
                 author: None,

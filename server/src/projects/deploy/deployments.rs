@@ -18,6 +18,7 @@ use super::{DeployError, Published, Target};
 use crate::domain::audit::By;
 use crate::domain::preview::{AddedPreview, NewPreview};
 use crate::domain::project::{Deployment, FileEntry, Inspection};
+use crate::games::covers::measure_staged;
 use crate::games::files::FileStore;
 use crate::games::inspection::{INDEX, PAGE_BYTES, inspect};
 use crate::hosting::HostingState;
@@ -113,7 +114,7 @@ impl Deployments {
         still_may: impl Future<Output = Result<By, ApiError>> + Send,
     ) -> Result<Published, DeployError> {
         let (from, folder) = (upload.archive(), upload.hold());
-        let address = self.address(&target);
+        let (address, cover) = (self.address(&target), self.cover(&target));
         let _turn = self.uploads.turn().await;
         let unpacked = tokio::task::spawn_blocking(move || {
             let archive = std::fs::File::open(&from).map_err(ArchiveError::Io)?;
@@ -121,7 +122,7 @@ impl Deployments {
             let files = archive::unpack(archive, length, &folder.files())?;
             // Its space is needed for the files.
             std::fs::remove_file(&from).map_err(ArchiveError::Io)?;
-            Staged::of(files, &address)
+            Staged::of(files, &address, cover.as_deref())
         });
         let staged = unpacked.await.unwrap_or_else(|e| Err(interrupted(e)))?;
         self.publish(staged, target, still_may).await
@@ -137,11 +138,12 @@ impl Deployments {
         target: &Target,
     ) -> Result<Published, DeployError> {
         let folder = self.uploads.folder().await.map_err(StagingError::Io)?;
-        let (into, address) = (Arc::clone(&folder), self.address(target));
+        let into = Arc::clone(&folder);
+        let (address, cover) = (self.address(target), self.cover(target));
         let _turn = self.uploads.turn().await;
         let staged = tokio::task::spawn_blocking(move || {
             let files = stage(&contents, &into.files())?;
-            Staged::of(files, &address)
+            Staged::of(files, &address, cover.as_deref())
         });
         let staged = staged.await.unwrap_or_else(|e| Err(interrupted(e)))?;
         let by = std::future::ready(Ok(target.by.clone()));
@@ -248,6 +250,12 @@ impl Deployments {
         self.deployed.notified().await;
     }
 
+    /// Returns the cover that is set for the game of `target`.
+    fn cover(&self, target: &Target) -> Option<String> {
+        let game = self.hosting.games.catalogue.find(&target.slug)?;
+        game.listing.own.cover.clone()
+    }
+
     /// Returns the address of the page that is deployed to `target`.
     fn address(&self, target: &Target) -> String {
         format!("{}/", self.platform.origin.sub_domain(&target.label()))
@@ -255,13 +263,16 @@ impl Deployments {
 }
 
 impl Staged {
-    /// Inspects the page that will be shown at `address`. This function blocks.
-    fn of(files: StagedFiles, address: &str) -> Result<Self, DeployError> {
+    /// Inspects the page that will be shown at `address`, with the `cover` that is set. This function
+    /// blocks.
+    fn of(files: StagedFiles, address: &str, cover: Option<&str>) -> Result<Self, DeployError> {
         let page = files
             .get(INDEX)
             .map_or(Ok(Vec::new()), |page| beginning(&page.at));
         let page = page.map_err(StagingError::Io)?;
-        let inspection = inspect(&page, address, &files);
+        let mut inspection = inspect(&page, address, &files);
+        let find = |path: &str| files.get(path).map(|file| (&file.entry, &*file.at));
+        measure_staged(&mut inspection, (address, cover), find).map_err(StagingError::Io)?;
         Ok(Self { files, inspection })
     }
 }

@@ -13,6 +13,7 @@ use crate::domain::listing::{
     TITLE_CHARS, parse_line, parse_tag,
 };
 use crate::games::catalogue::Game;
+use crate::games::covers;
 use crate::games::page_metadata::{GameListing, cover_address};
 use crate::projects::ProjectsState;
 use crate::projects::settings_limits::Act;
@@ -64,7 +65,7 @@ pub struct ShownListing {
     pub author: Option<String>,
     /// Its tags.
     pub tags: Vec<String>,
-    /// The address of its cover: one of its own files of at most 2 MiB.
+    /// The address of its cover: one of its own files of at most 2 MiB and 4096 × 4096 pixels.
     #[schema(required)]
     pub cover: Option<String>,
 }
@@ -125,6 +126,9 @@ pub async fn set(
     let slug = &editor.project.slug;
     let game = state.games.catalogue.find(slug);
     let own = wanted.own.parse(game.as_deref()).map_err(invalid)?;
+    if let (Some(cover), Some(game)) = (&own.cover, game.as_deref()) {
+        refuse_cover(&state, game, cover).await?;
+    }
     let by = editor.by();
     state
         .count(Act::Setting, &editor.caller, &editor.project, editor.access)
@@ -136,6 +140,21 @@ pub async fn set(
         state.hosting.refresh(slug).await?;
     }
     ListingView::of(&state, slug).await.map(ApiJson)
+}
+
+/// Refuses a cover that no list would show. The cover of a later deployment is passed over if it is
+/// like that.
+async fn refuse_cover(state: &ProjectsState, game: &Game, cover: &str) -> Result<(), ApiError> {
+    let files = &state.games.files;
+    match covers::refusal_of(game, cover, files).await {
+        Ok(None) => Ok(()),
+        Ok(Some(why)) => Err(invalid(format!(
+            "{cover:?} {why}. Please deploy a smaller image and name that one."
+        ))),
+        Err(error) => {
+            Err(error.refusal("so the cover could not be measured; please try again later"))
+        }
+    }
 }
 
 impl ListingView {

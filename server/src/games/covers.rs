@@ -1,0 +1,294 @@
+//! Which images lists may show. A list has many covers, and a small file may be an image of a billion
+//! pixels, for which a phone has no memory; so images are measured before anybody sees them.
+//!
+//! A deploy measures the images that its page names and the cover that is set. The catalogue measures
+//! what it then finds missing: the images of older deployments, and a cover that was set afterwards.
+
+use std::borrow::Cow;
+use std::path::Path;
+
+use imagesize::ImageSize;
+use percent_encoding::percent_decode_str;
+
+use crate::domain::project::{Deployment, FileEntry, Inspection};
+use crate::games::catalogue::Game;
+use crate::games::files::{FileError, FileStore};
+use crate::games::page_metadata::{cover_address, own_cover};
+
+/// The maximum number of bytes of a cover: lists show many of them at a time.
+pub const BYTES: u64 = 2 * 1024 * 1024;
+/// The maximum number of pixels on each side.
+pub const PIXELS: usize = 4_096;
+/// The maximum number of bytes of a cover in SVG, which takes time to draw.
+const SVG_BYTES: usize = 64 * 1024;
+/// The maximum number of `use` elements in SVG: each may repeat what contains others.
+const SVG_USES: usize = 16;
+/// The number of images of a page that are measured.
+const MEASURED: usize = 8;
+
+/// Returns the path of the file at an address of the game, which begins with a slash and may have a
+/// query.
+pub(super) fn path_of(address: &str) -> Option<Cow<'_, str>> {
+    let path = address.split(['?', '#']).next()?;
+    percent_decode_str(path.strip_prefix('/')?)
+        .decode_utf8()
+        .ok()
+}
+
+/// Returns the paths of the images that could be covers of a deployment and were not measured yet.
+/// `own` is the path and query of the cover that is set.
+fn unmeasured(inspection: &Inspection, own: Option<&str>) -> Vec<String> {
+    let named = inspection.pictures.iter().map(String::as_str);
+    let mut paths: Vec<String> = own
+        .into_iter()
+        .chain(named.take(MEASURED))
+        .filter_map(path_of)
+        .map(Cow::into_owned)
+        .collect();
+    paths.retain(|path| !inspection.measured.contains_key(path));
+    paths
+}
+
+/// Measures the staged images that could be covers of the page at `page`. `own` is the cover that is
+/// set, and `find` returns a file's entry, and where its content is. This function blocks.
+///
+/// # Errors
+/// Returns an error if a file cannot be read.
+pub fn measure_staged<'f>(
+    inspection: &mut Inspection,
+    (page, own): (&str, Option<&str>),
+    find: impl Fn(&str) -> Option<(&'f FileEntry, &'f Path)>,
+) -> std::io::Result<()> {
+    let own = own.and_then(|own| own_cover(own, page, |path| find(path).is_some()));
+    for path in unmeasured(inspection, own.as_deref()) {
+        let Some((entry, at)) = find(&path) else {
+            continue;
+        };
+        let fits = entry.size <= BYTES && refuse(&path, &std::fs::read(at)?).is_none();
+        inspection.measured.insert(path, fits);
+    }
+    Ok(())
+}
+
+/// Measures the images of a deployment in the file store that could be covers of the page at `page` and
+/// were not measured. Returns the inspection with the results; `None` if nothing was missing.
+pub(super) async fn measure_kept(
+    deployment: &Deployment,
+    (page, own): (&str, Option<&str>),
+    files: &FileStore,
+) -> Option<Inspection> {
+    let found = deployment.inspection.as_ref()?;
+    let own = own.and_then(|own| own_cover(own, page, |path| deployment.files.contains_key(path)));
+    let mut measured = None;
+    for path in unmeasured(found, own.as_deref()) {
+        let Some(entry) = deployment.files.get(&path) else {
+            continue;
+        };
+        match refusal(&path, entry, files, &deployment.slug).await {
+            Ok(refused) => {
+                let measured = measured.get_or_insert_with(|| found.clone());
+                measured.measured.insert(path, refused.is_none());
+            }
+            // It is not shown until it could be read.
+            Err(error) => {
+                tracing::debug!(slug = deployment.slug, path, %error, "a cover cannot be read");
+            }
+        }
+    }
+    measured
+}
+
+/// Returns the reason why a cover of a game must not be shown, if it is one of its files and there is
+/// such a reason.
+///
+/// # Errors
+/// Returns an error if it cannot be read.
+pub async fn refusal_of(
+    game: &Game,
+    cover: &str,
+    files: &FileStore,
+) -> Result<Option<String>, FileError> {
+    let address = cover_address(game, cover);
+    let path = address.as_deref().and_then(path_of);
+    let entry = game.deployment.as_ref().zip(path);
+    match entry.and_then(|(shown, path)| Some((shown.files.get(&*path)?, path))) {
+        Some((entry, path)) => refusal(&path, entry, files, &game.slug).await,
+        None => Ok(None),
+    }
+}
+
+/// Returns the reason why a file of `game` must not be shown as a cover, if there is one.
+async fn refusal(
+    path: &str,
+    entry: &FileEntry,
+    files: &FileStore,
+    game: &str,
+) -> Result<Option<String>, FileError> {
+    if entry.size > BYTES {
+        return Ok(Some("has more than 2 MiB".to_owned()));
+    }
+    if entry.size == 0 {
+        return Ok(Some("is empty".to_owned()));
+    }
+    let content = files.read_range(entry, 0..entry.size, game).await?;
+    Ok(refuse(path, &content))
+}
+
+/// Returns the reason why an image with this content must not be shown, if there is one.
+fn refuse(path: &str, content: &[u8]) -> Option<String> {
+    let kind = mime_guess::from_path(path).first();
+    if kind.is_some_and(|kind| kind.subtype() == "svg") {
+        return refuse_svg(content).map(str::to_owned);
+    }
+    let Ok(ImageSize { width, height }) = imagesize::blob_size(content) else {
+        return Some("is not an image of a known format: PNG, JPEG, WebP, AVIF, GIF or SVG".into());
+    };
+    let (width, height) = match first_frame(content) {
+        Some((right, bottom)) => (width.max(right), height.max(bottom)),
+        None => (width, height),
+    };
+    (width > PIXELS || height > PIXELS).then(|| {
+        format!("has {width} × {height} pixels, and a cover has at most {PIXELS} × {PIXELS}")
+    })
+}
+
+/// Returns the reason why SVG must not be shown, if there is one. What it contains is drawn in any
+/// size, except images; and a few elements that use each other are drawn a million times.
+fn refuse_svg(content: &[u8]) -> Option<&'static str> {
+    if content.len() > SVG_BYTES {
+        return Some("is SVG of more than 64 KiB");
+    }
+    let Ok(text) = std::str::from_utf8(content) else {
+        return Some("is SVG in another encoding than UTF-8");
+    };
+    let text = text.to_ascii_lowercase();
+    let within = ["<image", ":image", "feimage", "foreignobject", "<!entity"];
+    if within.iter().any(|name| text.contains(name)) {
+        return Some("is SVG that contains images, entities or other documents");
+    }
+    let uses = text.matches("<use").count() + text.matches(":use").count();
+    (uses > SVG_USES).then_some("is SVG with more than 16 use elements")
+}
+
+/// Returns where the first frame of a GIF ends, to the right and below: browsers enlarge the image so
+/// that it has room (GIF89a, "Image Descriptor").
+fn first_frame(content: &[u8]) -> Option<(usize, usize)> {
+    let byte = |at: usize| content.get(at).copied().map(usize::from);
+    let number = |at: usize| Some(byte(at)? | byte(at + 1)? << 8);
+    let table = |flags: usize| match flags & 0x80 {
+        0 => 0,
+        _ => 3 << ((flags & 7) + 1),
+    };
+    if !content.starts_with(b"GIF8") {
+        return None;
+    }
+    let mut at = 13 + table(byte(10)?);
+    // Extensions: an introducer, a label, and blocks up to an empty one.
+    while byte(at)? == 0x21 {
+        at += 2;
+        while byte(at)? != 0 {
+            at += 1 + byte(at)?;
+        }
+        at += 1;
+    }
+    let is_frame = byte(at)? == 0x2c;
+    is_frame.then_some(())?;
+    Some((
+        number(at + 1)? + number(at + 5)?,
+        number(at + 3)? + number(at + 7)?,
+    ))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The beginning of a PNG of this size, with an `IHDR` (PNG, "Image header").
+    fn png(width: u32, height: u32) -> Vec<u8> {
+        let mut png = b"\x89PNG\r\n\x1a\n\0\0\0\x0dIHDR".to_vec();
+        png.extend(width.to_be_bytes());
+        png.extend(height.to_be_bytes());
+        png.extend([8, 6, 0, 0, 0, 0, 0, 0, 0]);
+        png
+    }
+
+    /// A GIF whose screen and first frame have these sizes, with a table of colours and a comment.
+    fn gif(screen: u16, left: u16, frame: u16) -> Vec<u8> {
+        let mut gif = b"GIF89a".to_vec();
+        gif.extend([screen.to_le_bytes(), screen.to_le_bytes()].concat());
+        gif.extend([0x80, 0, 0, 0, 0, 0, 255, 255, 255]);
+        gif.extend(b"\x21\xfe\x02hi\x01!\0");
+        gif.push(0x2c);
+        for number in [left, 0, frame, 1] {
+            gif.extend(number.to_le_bytes());
+        }
+        gif.push(0);
+        gif
+    }
+
+    #[test]
+    fn an_image_is_measured_however_small_its_file_is() {
+        for (path, content, fits) in [
+            ("a.png", png(4_096, 4_096), true),
+            ("a.png", png(30_000, 30_000), false),
+            ("a.png", png(1, 4_097), false),
+            // What counts is what it is, not what it is called.
+            ("a.jpg", png(30_000, 1), false),
+            ("a.gif", gif(4_096, 0, 4_096), true),
+            ("a.gif", gif(5_000, 0, 1), false),
+            ("a.gif", gif(1, 0, 65_535), false),
+            ("a.gif", gif(1, 4_096, 1), false),
+            ("a.gif", b"GIF89a".to_vec(), false),
+            ("a.png", b"text".to_vec(), false),
+            ("a.png", Vec::new(), false),
+        ] {
+            let refused = refuse(path, &content);
+            assert_eq!(refused.is_none(), fits, "{path} {refused:?}");
+        }
+        let told = refuse("a.png", &png(30_000, 20_000)).unwrap();
+        assert!(told.contains("30000 × 20000"), "{told}");
+    }
+
+    #[test]
+    fn svg_is_short_and_contains_no_images() {
+        let svg = |inside: &str| {
+            let text = format!("<svg xmlns='http://www.w3.org/2000/svg'>{inside}</svg>");
+            refuse("a.svg", text.as_bytes()).is_none()
+        };
+        assert!(svg("<circle r='9'/><use href='#a'/>"));
+        assert!(!svg(&" ".repeat(SVG_BYTES)));
+        for inside in [
+            "<image href='data:image/png;base64,AA'/>",
+            "<s:IMAGE href='a.png'/>",
+            "<filter><feImage href='a.png'/></filter>",
+            "<foreignObject/>",
+            "<!ENTITY a 'b'>",
+        ] {
+            assert!(!svg(inside), "{inside}");
+        }
+        assert!(!svg(&"<use href='#a'/>".repeat(SVG_USES + 1)));
+        assert!(refuse("a.svg", &png(1, 1)).is_some());
+        let wide: Vec<u8> = "<svg/>".encode_utf16().flat_map(u16::to_le_bytes).collect();
+        assert!(refuse("a.svg", &[b"\xff\xfe".to_vec(), wide].concat()).is_some());
+    }
+
+    #[test]
+    fn the_file_at_an_address_is_found_by_its_path() {
+        assert_eq!(path_of("/b%20c.webp?v=2").as_deref(), Some("b c.webp"));
+        assert_eq!(path_of("/a.png").as_deref(), Some("a.png"));
+        assert_eq!(path_of("a.png"), None);
+        assert_eq!(path_of("/%ff.png"), None);
+    }
+
+    #[test]
+    fn what_was_measured_is_not_measured_again() {
+        let mut found = Inspection {
+            pictures: (0..20).map(|number| format!("/{number}.png")).collect(),
+            ..Inspection::default()
+        };
+        assert_eq!(unmeasured(&found, Some("/own.png")).len(), 1 + MEASURED);
+        found.measured.insert("own.png".into(), true);
+        found.measured.insert("0.png".into(), false);
+        assert_eq!(unmeasured(&found, Some("/own.png?v=2")).len(), 7);
+    }
+}
