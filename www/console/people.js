@@ -19,6 +19,13 @@ const RIGHTS = {
   viewer: "reads everything, changes nothing",
 };
 
+/** What gets data of the project, in words. */
+const OUTLETS = {
+  webhook: "the webhook, which is told about errors",
+  "backend-dev": "the backend of dev, which gets players' requests",
+  "backend-prod": "the backend of production, which gets players' requests",
+};
+
 /** @param {string} role */
 const withArticle = (role) => (role === "owner" ? "the owner" : `a ${role}`);
 
@@ -64,8 +71,10 @@ class People {
   async show() {
     await this.#guard(async () => {
       const { session, slug, isOwn } = this.#desk;
-      const { people } = await session.ask(/** @type {const} */ (`/api/projects/${slug}/people`));
+      const path = /** @type {const} */ (`/api/projects/${slug}/people`);
+      const { people, outlets } = await session.ask(path);
       byId("people").replaceChildren(...people.map((person) => this.#person(person)));
+      byId("outlets").replaceChildren(...outlets.flatMap((one) => this.#outlet(one, people)));
       byId("people-owners").hidden = !isOwn;
       if (!isOwn) return;
       const { invitations } = await session.ask(
@@ -114,6 +123,21 @@ class People {
       ),
     );
     return make("li", {}, about, make("span", { className: "ways" }, ...this.#ways(person)));
+  }
+
+  /**
+   * Asks to look at an address that somebody has set who may not set it any more.
+   *
+   * @param {Schemas["SetOutlet"]} outlet
+   * @param {Person[]} people
+   */
+  #outlet({ outlet, set_by: by }, people) {
+    const role = people.find(({ sub }) => sub === by?.sub)?.role;
+    if (!by || role === "owner" || role === "developer") return [];
+    const name = by.username ? userText(by.username) : "Somebody";
+    const who = role ? ", who may only read now," : ", who is not in the project any more,";
+    const words = ` set ${OUTLETS[outlet]}. Look whether the address is still yours, and save it.`;
+    return [make("li", {}, name, who, words)];
   }
 
   /**

@@ -36,10 +36,13 @@ struct Changed {
     /// An older platform does not say it.
     #[serde(default)]
     invitations_withdrawn: u32,
+    #[serde(default)]
+    left: Vec<String>,
 }
 
 impl Changed {
-    /// Says which invitations were withdrawn, since the owner may have to send new ones.
+    /// Says which invitations were withdrawn, since the owner may have to send new ones, and what stays
+    /// that the person has set.
     fn tell(&self) {
         match self.invitations_withdrawn {
             0 => {}
@@ -47,6 +50,14 @@ impl Changed {
             many => terminal::note(format_args!(
                 "{many} open invitations were withdrawn, because their links may be known."
             )),
+        }
+        if !self.left.is_empty() {
+            let left: Vec<String> = self.left.iter().map(|one| plain(one)).collect();
+            terminal::note(format_args!(
+                "They had set: {}. It stays. Look in the project's settings whether the addresses are \
+                 still yours.",
+                left.join(", ")
+            ));
         }
     }
 }

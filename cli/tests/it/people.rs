@@ -65,6 +65,7 @@ async fn people_are_listed_and_found_by_their_names() {
     platform.say(&format!("PUT - {path}"), &[(200, ada.clone())]);
     let mut removed = ada;
     removed["invitations_withdrawn"] = json!(2);
+    removed["left"] = json!(["webhook", "backend-prod"]);
     platform.say(&format!("DELETE - {path}"), &[(200, removed)]);
     let run = async |arguments: &[&str]| {
         let all = [&["-p", "game", "people"], arguments].concat();
@@ -86,6 +87,8 @@ async fn people_are_listed_and_found_by_their_names() {
     );
     let outcome = run(&["remove", "7"]).await.succeeded();
     let words = "2 open invitations were withdrawn";
+    assert!(outcome.stderr.contains(words), "{outcome:?}");
+    let words = "They had set: webhook, backend-prod.";
     assert!(outcome.stderr.contains(words), "{outcome:?}");
     let outcome = run(&["remove", "ben"]).await.ended_with(1);
     assert!(

@@ -186,6 +186,39 @@ async fn who_was_removed_or_may_do_less_does_not_come_back_by_another_link() {
 }
 
 #[tokio::test]
+async fn the_owner_learns_what_a_removed_developer_has_set() {
+    let app = TestApp::start().await;
+    let owner = Caller::with_project(&app).await;
+    let ada = owner.invite("developer").await;
+    let webhook = async |caller: &Caller<'_>| {
+        let wanted = json!({ "url": "https://hooks.example/alerts" });
+        let set = caller.put("/api/projects/game/webhook", wanted).await;
+        assert_eq!(set.status, 200, "{set:?}");
+    };
+    webhook(&ada).await;
+    let backend = json!({ "url": "http://127.0.0.1:4990" });
+    let path = "/api/projects/game/environments/prod/backend";
+    assert_eq!(ada.put(path, backend).await.status, 200);
+    let outlets = async || {
+        let list: Value = owner.get(PEOPLE).await.json();
+        list["outlets"].clone()
+    };
+    let by_ada = json!({ "sub": ada.sub, "username": ada.claims().username });
+    let of_prod = json!({ "outlet": "backend-prod", "set_by": by_ada });
+    let of_webhook = json!({ "outlet": "webhook", "set_by": by_ada });
+    assert_eq!(outlets().await, json!([of_webhook, of_prod]));
+    let removed: Value = remove(&owner, &ada).await.json();
+    assert_eq!(removed["left"], json!(["webhook", "backend-prod"]));
+    assert_eq!(outlets().await, json!([of_webhook, of_prod]), "it stays");
+    webhook(&owner).await;
+    let backend = json!({ "url": null });
+    assert_eq!(owner.put(path, backend).await.status, 200);
+    let by_owner = json!({ "sub": owner.sub, "username": owner.claims().username });
+    let expected = json!([{ "outlet": "webhook", "set_by": by_owner }]);
+    assert_eq!(outlets().await, expected);
+}
+
+#[tokio::test]
 async fn a_member_may_leave_and_remove_nobody_else() {
     let app = TestApp::start().await;
     let owner = Caller::with_project(&app).await;

@@ -59,6 +59,17 @@ impl By {
         }
     }
 
+    /// Returns who acted on a project of this owner; `None` for the operator, and for the platform
+    /// itself.
+    #[must_use]
+    pub fn person(&self, owner: Option<Uuid>) -> Option<Uuid> {
+        match self.actor {
+            Actor::Own => owner,
+            Actor::Operator => None,
+            Actor::Admin(player) | Actor::Member(player) => Some(player),
+        }
+    }
+
     /// Returns the detail of an event, which names the deploy token, if there was one.
     #[must_use]
     pub fn detail(&self, detail: &str) -> String {
@@ -168,9 +179,10 @@ pub enum AuditKind {
     /// Somebody (`other`) joined a project (`subject`) by an invitation; `detail` is the role.
     MemberJoined,
     /// A member (`other`) of a project (`subject`) got another role; `detail` is the role before
-    /// and the new one.
+    /// and the new one, and what a viewer has set as a developer.
     MemberRoleChanged,
-    /// A member (`other`) of a project (`subject`) left it or was removed; `detail` is the role.
+    /// A member (`other`) of a project (`subject`) left it or was removed; `detail` is the role, and
+    /// what the member has set that stays.
     MemberRemoved,
     /// The owner (`player`) of a project (`subject`) handed it on to another player (`other`), and
     /// is one of its developers now.

@@ -7,6 +7,7 @@ use std::fmt;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use platform_protocol::names::Environment;
 use platform_protocol::people::{INVITATION_DAYS, INVITATION_PREFIX, Role};
 use uuid::Uuid;
 
@@ -146,6 +147,70 @@ pub enum AcceptedInvitation {
     TooManyProjects,
 }
 
+/// Where data of a project goes, by an address that its people set.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Outlet {
+    /// The webhook, which is told about errors.
+    Webhook,
+    /// The backend of an environment, which gets requests of players with their tokens.
+    Backend(Environment),
+}
+
+impl Outlet {
+    /// Every outlet.
+    pub const ALL: [Self; 3] = [
+        Self::Webhook,
+        Self::Backend(Environment::Dev),
+        Self::Backend(Environment::Prod),
+    ];
+
+    /// The name in the API.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Webhook => "webhook",
+            Self::Backend(Environment::Dev) => "backend-dev",
+            Self::Backend(Environment::Prod) => "backend-prod",
+        }
+    }
+
+    /// What it is called in a sentence.
+    #[must_use]
+    pub const fn words(self) -> &'static str {
+        match self {
+            Self::Webhook => "the webhook",
+            Self::Backend(Environment::Dev) => "the backend of dev",
+            Self::Backend(Environment::Prod) => "the backend of prod",
+        }
+    }
+}
+
+/// Who set an outlet.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Setter {
+    /// The account.
+    pub player: Uuid,
+    /// Its name now.
+    pub username: String,
+}
+
+/// An outlet that a project has.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SetOutlet {
+    /// Which one.
+    pub outlet: Outlet,
+    /// Who set it last, if that is known.
+    pub set_by: Option<Setter>,
+}
+
+/// Returns the outlets that this player has set last.
+#[must_use]
+pub fn set_by(outlets: Vec<SetOutlet>, player: Uuid) -> Vec<Outlet> {
+    let theirs = outlets.into_iter();
+    let theirs = theirs.filter(|one| one.set_by.as_ref().is_some_and(|by| by.player == player));
+    theirs.map(|one| one.outlet).collect()
+}
+
 /// What a change of a member's role, or the removal of a member, came to.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct MemberChange {
@@ -153,6 +218,8 @@ pub struct MemberChange {
     pub person: Person,
     /// How many open invitations were withdrawn with it.
     pub withdrawn: u32,
+    /// What the person has set that stays, if they may not set it any more.
+    pub left: Vec<Outlet>,
 }
 
 /// Returns the roles whose open invitations end when somebody else lowers a member's role to

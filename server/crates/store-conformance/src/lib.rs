@@ -236,6 +236,7 @@ macro_rules! suite {
                 a_members_role_is_changed_by_the_owner_alone
                 a_removed_member_has_no_role_any_more
                 who_lost_a_role_does_not_get_it_back_by_an_open_invitation
+                it_is_known_who_set_where_data_of_a_project_goes
                 projects_are_listed_with_the_role_in_each
                 a_project_is_handed_on_to_one_of_its_developers
                 members_stay_with_a_transferred_project_and_go_with_a_removed_one

@@ -7,9 +7,12 @@ use platform_domain::audit::{Actor, ActorKind, AuditEvent, AuditKind, AuditQuery
 use platform_domain::clock::Millis;
 use platform_domain::people::{
     AcceptedInvitation, AddedInvitation, ChangedMember, HandedOn, INVITATION_MILLIS, Invitation,
-    InvitationSecret, NewInvitation, PeopleLimits,
+    InvitationSecret, NewInvitation, Outlet, PeopleLimits,
 };
+use platform_domain::project::BackendSettings;
 use platform_domain::takedown::Change;
+use platform_domain::webhook::{NewWebhook, WebhookSecret};
+use platform_protocol::names::Environment;
 use platform_protocol::people::Role;
 use platform_store::{Removed, Store, StoreError};
 use uuid::Uuid;
@@ -359,6 +362,81 @@ pub async fn who_lost_a_role_does_not_get_it_back_by_an_open_invitation(place: &
     let told: Vec<_> = told.iter().map(|one| (one.player, one.actor)).collect();
     let by_admin = (Some(owner), Actor::Admin(other));
     assert_eq!(told, [by_admin, by_admin, (Some(owner), Actor::Own)]);
+}
+
+async fn set_webhook(store: &dyn Store, by: Actor) {
+    let new = NewWebhook {
+        url: "https://hooks.example/a".into(),
+        secret: WebhookSecret::generate(entropy()),
+        rotate: false,
+    };
+    let set = store.set_webhook("demo", new, by.into(), NOW);
+    set.await.unwrap();
+}
+
+async fn set_backend(store: &dyn Store, environment: Environment, by: Actor) {
+    let backend = BackendSettings {
+        url: "https://game.example".into(),
+        paths: vec!["/api/".into()],
+    };
+    let set = store.set_backend("demo", environment, Some(backend), by.into(), NOW);
+    set.await.unwrap();
+}
+
+pub async fn it_is_known_who_set_where_data_of_a_project_goes(place: &dyn Place) {
+    let store = place.open().await;
+    let store = &*store;
+    let owner = owner(store, "demo").await;
+    let (ada, ben) = (account(store, "ada").await, account(store, "ben").await);
+    join(store, "demo", owner, (ada, Role::Developer)).await;
+    join(store, "demo", owner, (ben, Role::Developer)).await;
+    let outlets = async || {
+        let outlets = store.list_outlets("demo").await.unwrap();
+        let each = outlets.into_iter();
+        each.map(|one| (one.outlet, one.set_by.map(|by| by.player)))
+            .collect::<Vec<_>>()
+    };
+    assert_eq!(outlets().await, []);
+    let (dev, prod) = (Environment::Dev, Environment::Prod);
+    set_webhook(store, Actor::Own).await;
+    set_webhook(store, Actor::Member(ada)).await;
+    set_backend(store, dev, Actor::Operator).await;
+    set_backend(store, prod, Actor::Member(ada)).await;
+    let (of_dev, of_prod) = (Outlet::Backend(dev), Outlet::Backend(prod));
+    let expected = [
+        (Outlet::Webhook, Some(ada)),
+        (of_dev, None),
+        (of_prod, Some(ada)),
+    ];
+    assert_eq!(outlets().await, expected);
+    let named = &store.list_outlets("demo").await.unwrap()[0];
+    let people = store.list_people("demo").await.unwrap();
+    let ada_now = people.iter().find(|one| one.player == ada).unwrap();
+    let name = named.set_by.as_ref().map(|by| &by.username);
+    assert_eq!(name, Some(&ada_now.username));
+    let left = |changed: Result<ChangedMember, StoreError>| match changed.unwrap() {
+        ChangedMember::Done(done) => done.left,
+        other => panic!("{other:?}"),
+    };
+    let own = || By::from(Actor::Own);
+    let to = (ada, Role::Viewer);
+    let lowered = store.change_role("demo", owner, to, own(), NOW).await;
+    assert_eq!(left(lowered), [Outlet::Webhook, of_prod]);
+    let told = &events_of(store, ada).await[0];
+    let detail = "developer to viewer; had set the webhook, the backend of prod";
+    assert_eq!(told.detail.as_deref(), Some(detail));
+    // Who saves it again answers for it from then on, also if nothing changes.
+    set_backend(store, prod, Actor::Member(ben)).await;
+    let removed = store.remove_member("demo", ada, Some(owner), own(), NOW);
+    assert_eq!(left(removed.await), [Outlet::Webhook]);
+    let told = &events_of(store, ada).await[0];
+    assert_eq!(told.detail.as_deref(), Some("viewer; had set the webhook"));
+    set_webhook(store, Actor::Own).await;
+    let none = store.set_backend("demo", dev, None, own(), NOW);
+    none.await.unwrap();
+    let expected = [(Outlet::Webhook, Some(owner)), (of_prod, Some(ben))];
+    assert_eq!(outlets().await, expected);
+    assert_eq!(store.list_outlets("none").await.unwrap(), []);
 }
 
 pub async fn projects_are_listed_with_the_role_in_each(place: &dyn Place) {

@@ -211,7 +211,7 @@ pub(super) async fn add(transaction: &Transaction, entry: &Entry<'_>) -> Result<
 }
 
 /// Returns the owner of a project; `None` if it has none, or does not exist.
-async fn owner(transaction: &Transaction, slug: &str) -> Result<Option<Uuid>, Error> {
+pub(super) async fn owner(transaction: &Transaction, slug: &str) -> Result<Option<Uuid>, Error> {
     let row = transaction
         .row(
             "SELECT owner FROM projects WHERE slug = $1 AND removed_at IS NULL",

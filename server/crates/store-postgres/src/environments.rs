@@ -3,6 +3,7 @@
 use async_trait::async_trait;
 use platform_domain::audit::{AuditKind, By};
 use platform_domain::clock::Millis;
+use platform_domain::people::Outlet;
 use platform_domain::project::{BackendSettings, EnvironmentRecord, Frames, HostedEnvironment};
 use platform_protocol::names::Environment;
 use platform_store::stored_forms::{read_environment, read_frames, write_frames};
@@ -15,7 +16,7 @@ use super::error::Error;
 use super::rows::get;
 use super::store::PostgresStore;
 use super::transaction::Transaction;
-use super::{audit, projects, takedown};
+use super::{audit, outlets, projects, takedown};
 
 #[async_trait]
 impl EnvironmentStore for PostgresStore {
@@ -181,9 +182,30 @@ async fn set(
     let name = environment.as_str();
     let before = transaction.row(&one(), &[&slug, &name]).await?;
     let before = before.as_ref().map(record).transpose()?;
-    if before.is_some_and(|before| change.is_in(&before)) {
+    let is_known = before.is_some_and(|before| change.is_in(&before));
+    if !is_known {
+        write(transaction, (project, name), change).await?;
+    }
+    // Whoever saves a backend answers for it, also if it was so before.
+    if let Change::Backend(_) = change {
+        let outlet = Outlet::Backend(environment);
+        outlets::note(transaction, (project, slug), outlet, by).await?;
+    }
+    if is_known {
         return Ok(false);
     }
+    let (kind, what) = change.event();
+    let detail = format!("{name} {what}");
+    audit::add_of_project(transaction, kind, (slug, &detail), by, now).await?;
+    Ok(true)
+}
+
+/// Writes a setting of an environment of the project in the row `project`, which is locked.
+async fn write(
+    transaction: &Transaction,
+    (project, name): (i64, &str),
+    change: &Change<'_>,
+) -> Result<(), Error> {
     match change {
         Change::Backend(backend) => {
             let url = backend.map(|backend| backend.url.as_str());
@@ -214,10 +236,7 @@ async fn set(
             transaction.execute(sql, &[&project, &name, &kept]).await?;
         }
     }
-    let (kind, what) = change.event();
-    let detail = format!("{name} {what}");
-    audit::add_of_project(transaction, kind, (slug, &detail), by, now).await?;
-    Ok(true)
+    Ok(())
 }
 
 fn record(row: &Row) -> Result<EnvironmentRecord, Error> {

@@ -73,6 +73,10 @@ pub(super) const MAIN: Schema = Schema {
             "V11__player_games",
             include_str!("../migrations/0011_player_games.sql"),
         ),
+        (
+            "V12__setters",
+            include_str!("../migrations/0012_setters.sql"),
+        ),
     ],
 };
 

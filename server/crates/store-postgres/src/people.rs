@@ -7,7 +7,7 @@ use platform_domain::clock::Millis;
 use platform_domain::device::TokenHash;
 use platform_domain::people::{
     AcceptedInvitation, AddedInvitation, ChangedMember, FoundInvitation, HandedOn, Invitation,
-    MemberChange, NewInvitation, PeopleLimits, Person, regainable,
+    MemberChange, NewInvitation, Outlet, PeopleLimits, Person, SetOutlet, regainable, set_by,
 };
 use platform_domain::player::PlayerState;
 use platform_domain::project::Project;
@@ -22,7 +22,7 @@ use super::error::Error;
 use super::rows::{count, get};
 use super::store::PostgresStore;
 use super::transaction::Transaction;
-use super::{deploy_tokens, players, projects, webhooks};
+use super::{deploy_tokens, outlets, players, projects, webhooks};
 
 #[async_trait]
 impl PeopleStore for PostgresStore {
@@ -85,6 +85,11 @@ impl PeopleStore for PostgresStore {
             )
             .await?;
         Ok(rows.iter().map(person).collect::<Result<_, _>>()?)
+    }
+
+    async fn list_outlets(&self, slug: &str) -> Result<Vec<SetOutlet>, StoreError> {
+        let rows = self.main.rows(outlets::LIST, &[&slug]).await?;
+        Ok(outlets::read(&rows)?)
     }
 
     async fn add_invitation(
@@ -382,7 +387,7 @@ async fn accept_invitation(
         .execute("DELETE FROM invitations WHERE id = $1", &[&invitation.id])
         .await?;
     let change = (player, before, Some(role));
-    add_of_member(transaction, (&slug, owner), change, by, now).await?;
+    add_of_member(transaction, (&slug, owner), change, &[], by, now).await?;
     Ok(AcceptedInvitation::Done(slug, role))
 }
 
@@ -410,15 +415,17 @@ async fn refuse_member(
     Ok(None)
 }
 
-/// Writes that a member joined, has another role, or is gone, from the roles before and after.
+/// Writes that a member joined, has another role, or is gone, from the roles before and after, and what
+/// the member has set that stays.
 async fn add_of_member(
     transaction: &Transaction,
     (slug, owner): (&str, Option<Uuid>),
     (player, before, after): (Uuid, Option<Role>, Option<Role>),
+    left: &[Outlet],
     by: &By,
     now: Millis,
 ) -> Result<(), Error> {
-    let Some((kind, detail)) = member_event(before, after) else {
+    let Some((kind, detail)) = member_event(before, after, left) else {
         return Ok(());
     };
     let mut event = Entry::of(kind, now)
@@ -447,7 +454,7 @@ async fn change_role(
         return Ok(ChangedMember::NotAMember);
     };
     let before = person.role;
-    let mut withdrawn = 0;
+    let (mut withdrawn, mut left) = (0, Vec::new());
     if before != role {
         transaction
             .execute(
@@ -456,12 +463,29 @@ async fn change_role(
             )
             .await?;
         let change = (player, Some(before), Some(role));
-        add_of_member(transaction, (slug, Some(owner)), change, by, now).await?;
+        if role < Role::Developer {
+            left = left_by(transaction, slug, player).await?;
+        }
+        add_of_member(transaction, (slug, Some(owner)), change, &left, by, now).await?;
         let lost = (before, Some(role));
         withdrawn = withdraw_after(transaction, (project, slug), lost, by, now).await?;
     }
     person.role = role;
-    Ok(ChangedMember::Done(MemberChange { person, withdrawn }))
+    Ok(ChangedMember::Done(MemberChange {
+        person,
+        withdrawn,
+        left,
+    }))
+}
+
+/// Returns what a member has set last of a project, which is locked.
+async fn left_by(
+    transaction: &Transaction,
+    slug: &str,
+    player: Uuid,
+) -> Result<Vec<Outlet>, Error> {
+    let rows = transaction.rows(outlets::LIST, &[&slug]).await?;
+    Ok(set_by(outlets::read(&rows)?, player))
 }
 
 /// Withdraws the open invitations by which a member would get back what somebody else took. The
@@ -512,13 +536,18 @@ async fn remove_member(
     };
     remove(transaction, project, player).await?;
     let change = (player, Some(person.role), None);
-    add_of_member(transaction, (slug, owner), change, by, now).await?;
+    let left = left_by(transaction, slug, player).await?;
+    add_of_member(transaction, (slug, owner), change, &left, by, now).await?;
     let withdrawn = if by.actor == Actor::Member(player) {
         0
     } else {
         withdraw_after(transaction, (project, slug), (person.role, None), by, now).await?
     };
-    Ok(ChangedMember::Done(MemberChange { person, withdrawn }))
+    Ok(ChangedMember::Done(MemberChange {
+        person,
+        withdrawn,
+        left,
+    }))
 }
 
 /// Removes a member's row. Writes no event.

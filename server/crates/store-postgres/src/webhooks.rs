@@ -3,6 +3,7 @@
 use async_trait::async_trait;
 use platform_domain::audit::{Actor, AuditKind, By};
 use platform_domain::clock::Millis;
+use platform_domain::people::Outlet;
 use platform_domain::webhook::{NewWebhook, Webhook, WebhookOutcome, origin};
 use platform_store::stored_alerts::{StoredWebhook, WEBHOOK_COLUMNS, write_status};
 use platform_store::{StoreError, WebhookStore};
@@ -12,7 +13,7 @@ use super::error::Error;
 use super::rows::get;
 use super::store::PostgresStore;
 use super::transaction::Transaction;
-use super::{audit, projects};
+use super::{audit, outlets, projects};
 
 #[async_trait]
 impl WebhookStore for PostgresStore {
@@ -86,6 +87,7 @@ async fn set(
         .row(&sql, &[&project, &new.url, &secret, &now, &new.rotate])
         .await?
         .ok_or(Error::Changed)?;
+    outlets::note(transaction, (project, slug), Outlet::Webhook, by).await?;
     let detail = new.detail(before.is_none());
     audit::add_of_project(transaction, AuditKind::WebhookSet, (slug, &detail), by, now).await?;
     read(&row, slug)

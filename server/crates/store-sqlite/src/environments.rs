@@ -5,6 +5,7 @@ use std::collections::HashMap;
 use async_trait::async_trait;
 use platform_domain::audit::{AuditKind, By};
 use platform_domain::clock::Millis;
+use platform_domain::people::Outlet;
 use platform_domain::project::{BackendSettings, EnvironmentRecord, Frames, HostedEnvironment};
 use platform_domain::takedown::Standing;
 use platform_protocol::names::Environment;
@@ -14,12 +15,12 @@ use rusqlite::{Connection, OptionalExtension as _, Row, params, params_from_iter
 use serde_json::json;
 use uuid::Uuid;
 
-use super::audit;
 use super::error::Error;
 use super::projects::project_id;
 use super::rows::uuid;
 use super::store::SqliteStore;
 use super::takedown::list_standings;
+use super::{audit, outlets};
 
 #[async_trait]
 impl EnvironmentStore for SqliteStore {
@@ -54,7 +55,12 @@ impl EnvironmentStore for SqliteStore {
         let slug = slug.to_owned();
         self.main
             .write(move |connection| {
-                if !set_backend(connection, &slug, environment, backend.as_ref())? {
+                let changed = set_backend(connection, &slug, environment, backend.as_ref())?;
+                // Whoever saves it answers for it, also if it was so before.
+                let project = project_id(connection, &slug)?;
+                let outlet = Outlet::Backend(environment);
+                outlets::note(connection, (project, &slug), outlet, &by)?;
+                if !changed {
                     return Ok(false);
                 }
                 let url = backend.map_or_else(|| "none".to_owned(), |backend| backend.url);

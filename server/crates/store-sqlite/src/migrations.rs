@@ -122,6 +122,10 @@ pub(super) const MAIN: Schema = Schema(&[
         "V29__player_games",
         include_str!("../migrations/0029_player_games.sql"),
     ),
+    (
+        "V30__setters",
+        include_str!("../migrations/0030_setters.sql"),
+    ),
 ]);
 
 /// Frontend log records.

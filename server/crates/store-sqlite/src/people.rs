@@ -6,7 +6,7 @@ use platform_domain::clock::Millis;
 use platform_domain::device::TokenHash;
 use platform_domain::people::{
     AcceptedInvitation, AddedInvitation, ChangedMember, FoundInvitation, HandedOn, Invitation,
-    MemberChange, NewInvitation, PeopleLimits, Person, regainable,
+    MemberChange, NewInvitation, Outlet, PeopleLimits, Person, SetOutlet, regainable, set_by,
 };
 use platform_domain::player::PlayerState;
 use platform_domain::project::Project;
@@ -21,7 +21,7 @@ use super::error::Error;
 use super::projects::{project, project_id};
 use super::rows::{count, uuid};
 use super::store::SqliteStore;
-use super::{deploy_tokens, player_rows, webhooks};
+use super::{deploy_tokens, outlets, player_rows, webhooks};
 
 #[async_trait]
 impl PeopleStore for SqliteStore {
@@ -42,6 +42,10 @@ impl PeopleStore for SqliteStore {
 
     async fn list_people(&self, slug: &str) -> Result<Vec<Person>, StoreError> {
         self.main.read(|connection| list_people(connection, slug))
+    }
+
+    async fn list_outlets(&self, slug: &str) -> Result<Vec<SetOutlet>, StoreError> {
+        self.main.read(|connection| outlets::list(connection, slug))
     }
 
     async fn add_invitation(
@@ -396,7 +400,8 @@ fn accept_invitation(
         )?
         .execute(params![project, player.as_bytes(), role.as_str(), now])?;
     remove_invitation(connection, found.invitation.id)?;
-    add_of_member(connection, &slug, (player, before, Some(role)), by, now)?;
+    let change = (player, before, Some(role));
+    add_of_member(connection, &slug, change, &[], by, now)?;
     Ok(AcceptedInvitation::Done(slug, role))
 }
 
@@ -431,15 +436,17 @@ fn refuse_member(
     Ok(None)
 }
 
-/// Writes that a member joined, has another role, or is gone, from the roles before and after.
+/// Writes that a member joined, has another role, or is gone, from the roles before and after, and what
+/// the member has set that stays.
 fn add_of_member(
     connection: &Connection,
     slug: &str,
     (player, before, after): (Uuid, Option<Role>, Option<Role>),
+    left: &[Outlet],
     by: By,
     now: Millis,
 ) -> Result<(), Error> {
-    let Some((kind, detail)) = member_event(before, after) else {
+    let Some((kind, detail)) = member_event(before, after, left) else {
         return Ok(());
     };
     let mut event = Entry::of(kind, now)
@@ -468,17 +475,24 @@ fn change_role(
         return Ok(ChangedMember::NotAMember);
     };
     let before = person.role;
-    let mut withdrawn = 0;
+    let (mut withdrawn, mut left) = (0, Vec::new());
     if before != role {
         connection
             .prepare_cached("UPDATE members SET role = ?3 WHERE project = ?1 AND player = ?2")?
             .execute(params![project, player.as_bytes(), role.as_str()])?;
         let change = (player, Some(before), Some(role));
-        add_of_member(connection, slug, change, by.clone(), now)?;
+        if role < Role::Developer {
+            left = set_by(outlets::list(connection, slug)?, player);
+        }
+        add_of_member(connection, slug, change, &left, by.clone(), now)?;
         withdrawn = withdraw_after(connection, slug, (before, Some(role)), &by, now)?;
     }
     person.role = role;
-    Ok(ChangedMember::Done(MemberChange { person, withdrawn }))
+    Ok(ChangedMember::Done(MemberChange {
+        person,
+        withdrawn,
+        left,
+    }))
 }
 
 /// Withdraws the open invitations by which a member would get back what somebody else took.
@@ -524,19 +538,19 @@ fn remove_member(
     };
     remove(connection, project, player)?;
     let (before, leaves) = (person.role, by.actor == Actor::Member(player));
-    add_of_member(
-        connection,
-        slug,
-        (player, Some(before), None),
-        by.clone(),
-        now,
-    )?;
+    let left = set_by(outlets::list(connection, slug)?, player);
+    let change = (player, Some(before), None);
+    add_of_member(connection, slug, change, &left, by.clone(), now)?;
     let withdrawn = if leaves {
         0
     } else {
         withdraw_after(connection, slug, (before, None), &by, now)?
     };
-    Ok(ChangedMember::Done(MemberChange { person, withdrawn }))
+    Ok(ChangedMember::Done(MemberChange {
+        person,
+        withdrawn,
+        left,
+    }))
 }
 
 /// Removes a member's row. Writes no event.

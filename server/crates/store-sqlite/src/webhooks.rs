@@ -3,15 +3,16 @@
 use async_trait::async_trait;
 use platform_domain::audit::{Actor, AuditKind, By};
 use platform_domain::clock::Millis;
+use platform_domain::people::Outlet;
 use platform_domain::webhook::{NewWebhook, Webhook, WebhookOutcome, origin};
 use platform_store::stored_alerts::{StoredWebhook, WEBHOOK_COLUMNS, write_status};
 use platform_store::{StoreError, WebhookStore};
 use rusqlite::{Connection, OptionalExtension as _, params};
 
-use super::audit;
 use super::error::Error;
 use super::projects::project_id;
 use super::store::SqliteStore;
+use super::{audit, outlets};
 
 #[async_trait]
 impl WebhookStore for SqliteStore {
@@ -97,6 +98,7 @@ fn set(
             now,
             new.rotate
         ])?;
+    outlets::note(connection, (project, slug), Outlet::Webhook, &by)?;
     let detail = new.detail(before.is_none());
     audit::add_of_project(connection, AuditKind::WebhookSet, (slug, &detail), by, now)?;
     let missing = StoreError::Missing { table: "webhooks" };

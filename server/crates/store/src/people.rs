@@ -7,7 +7,7 @@ use platform_domain::clock::Millis;
 use platform_domain::device::TokenHash;
 use platform_domain::people::{
     AcceptedInvitation, AddedInvitation, ChangedMember, FoundInvitation, HandedOn, Invitation,
-    NewInvitation, PeopleLimits, Person,
+    NewInvitation, PeopleLimits, Person, SetOutlet,
 };
 use platform_domain::project::Project;
 use platform_protocol::people::Role;
@@ -32,6 +32,9 @@ pub trait PeopleStore: Send + Sync {
     /// Returns the people of a project: its owner first, then its members in the order in which
     /// they joined.
     async fn list_people(&self, slug: &str) -> Result<Vec<Person>, StoreError>;
+
+    /// Returns where data of a project goes, the webhook first, and who set each address.
+    async fn list_outlets(&self, slug: &str) -> Result<Vec<SetOutlet>, StoreError>;
 
     /// Adds an invitation to a project, and removes those of its invitations that have expired.
     ///

@@ -3,6 +3,7 @@
 use std::fmt::Display;
 
 use platform_domain::audit::AuditKind;
+use platform_domain::people::Outlet;
 use platform_domain::project::{Frames, Inspection};
 use platform_protocol::deploy_token::Scope;
 use platform_protocol::names::Environment;
@@ -158,9 +159,22 @@ pub fn read_role(name: &str, table: &'static str) -> Result<Role, StoreError> {
 }
 
 /// Returns kind and detail of the event for a member whose role was `before` and is `after`; `None`
-/// if nothing changed.
+/// if nothing changed. `left` is what the member has set that stays.
 #[must_use]
-pub fn member_event(before: Option<Role>, after: Option<Role>) -> Option<(AuditKind, String)> {
+pub fn member_event(
+    before: Option<Role>,
+    after: Option<Role>,
+    left: &[Outlet],
+) -> Option<(AuditKind, String)> {
+    let (kind, mut detail) = role_event(before, after)?;
+    for (index, outlet) in left.iter().enumerate() {
+        detail.push_str(if index == 0 { "; had set " } else { ", " });
+        detail.push_str(outlet.words());
+    }
+    Some((kind, detail))
+}
+
+fn role_event(before: Option<Role>, after: Option<Role>) -> Option<(AuditKind, String)> {
     match (before.map(Role::as_str), after.map(Role::as_str)) {
         (None, Some(role)) => Some((AuditKind::MemberJoined, role.to_owned())),
         (Some(role), None) => Some((AuditKind::MemberRemoved, role.to_owned())),

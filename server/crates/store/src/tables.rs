@@ -283,6 +283,7 @@ pub const PARTS: &[Part] = &[
             ("last_at", Integer),
             ("last_status", Small),
             ("last_error", Text),
+            ("set_by", Uuid),
         ],
     ),
     Part::main(
@@ -405,6 +406,7 @@ pub const PARTS: &[Part] = &[
             ("backend_paths", Text),
             ("isolated", Boolean),
             ("frame_ancestors", Text),
+            ("backend_set_by", Uuid),
         ],
     ),
     Part::main(

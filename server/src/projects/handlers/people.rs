@@ -5,17 +5,18 @@ use std::sync::Arc;
 
 use axum::extract::rejection::PathRejection;
 use axum::extract::{Path, State};
+use platform_protocol::names::Environment;
 use platform_protocol::people::{PER_PROJECT, Role};
 use platform_protocol::problem::ProblemCode;
 use serde::{Deserialize, Serialize};
 use utoipa::{IntoParams, ToSchema};
 use uuid::Uuid;
 
-use super::views::ProjectView;
+use super::views::{DeployerView, ProjectView};
 use crate::auth::caller::Access;
 use crate::auth::project_caller::{ProjectOwner, ProjectPath, ProjectReader};
 use crate::domain::date::rfc3339;
-use crate::domain::people::{ChangedMember, HandedOn, MemberChange, Person};
+use crate::domain::people::{ChangedMember, HandedOn, MemberChange, Outlet, Person, SetOutlet};
 use crate::projects::ProjectsState;
 use crate::projects::settings_limits::Act;
 use crate::web::api::ApiJson;
@@ -89,6 +90,52 @@ impl From<Person> for PersonView {
     }
 }
 
+/// Where data of a project goes, by an address that its people set.
+#[derive(Clone, Copy, Debug, Serialize, ToSchema)]
+#[serde(rename_all = "kebab-case")]
+#[schema(as = Outlet)]
+pub enum OutletName {
+    /// The webhook, which is told about errors.
+    Webhook,
+    /// The backend of dev, which gets requests of players with their tokens.
+    BackendDev,
+    /// The backend of prod.
+    BackendProd,
+}
+
+impl From<Outlet> for OutletName {
+    fn from(outlet: Outlet) -> Self {
+        match outlet {
+            Outlet::Webhook => Self::Webhook,
+            Outlet::Backend(Environment::Dev) => Self::BackendDev,
+            Outlet::Backend(Environment::Prod) => Self::BackendProd,
+        }
+    }
+}
+
+/// Who set where data of a project goes.
+#[derive(Debug, Serialize, ToSchema)]
+#[schema(as = SetOutlet)]
+pub struct SetOutletView {
+    /// Which address it is.
+    pub outlet: OutletName,
+    /// Who set it last; null if unknown, or if the operator did.
+    #[schema(required)]
+    pub set_by: Option<DeployerView>,
+}
+
+impl From<SetOutlet> for SetOutletView {
+    fn from(SetOutlet { outlet, set_by }: SetOutlet) -> Self {
+        Self {
+            outlet: outlet.into(),
+            set_by: set_by.map(|by| DeployerView {
+                sub: by.player.to_string(),
+                username: Some(by.username),
+            }),
+        }
+    }
+}
+
 /// A member after a change of its role or its removal.
 #[derive(Debug, Serialize, ToSchema)]
 #[schema(as = ChangedPerson)]
@@ -108,10 +155,18 @@ pub struct ChangedPersonView {
     /// give more than the person may do now. None if the person left.
     #[schema(example = 0)]
     pub invitations_withdrawn: u32,
+    /// What the person has set that stays, though they may not set it any more. Look whether it is still
+    /// yours: it gets data of the project.
+    pub left: Vec<OutletName>,
 }
 
 impl From<MemberChange> for ChangedPersonView {
-    fn from(MemberChange { person, withdrawn }: MemberChange) -> Self {
+    fn from(change: MemberChange) -> Self {
+        let MemberChange {
+            person,
+            withdrawn,
+            left,
+        } = change;
         let PersonView {
             sub,
             username,
@@ -124,6 +179,7 @@ impl From<MemberChange> for ChangedPersonView {
             role,
             since,
             invitations_withdrawn: withdrawn,
+            left: left.into_iter().map(OutletName::from).collect(),
         }
     }
 }
@@ -134,6 +190,8 @@ impl From<MemberChange> for ChangedPersonView {
 pub struct PeopleView {
     /// The owner first, then the members in the order in which they joined.
     pub people: Vec<PersonView>,
+    /// Where data of the project goes, by addresses that its people set, and who set each.
+    pub outlets: Vec<SetOutletView>,
     /// How many people the project may have.
     #[schema(example = 50)]
     pub most: usize,
@@ -171,12 +229,11 @@ pub async fn list(
     State(state): State<Arc<ProjectsState>>,
     reader: ProjectReader,
 ) -> Result<ApiJson<PeopleView>, ApiError> {
-    let people = state
-        .platform
-        .store
-        .list_people(&reader.project.slug)
-        .await?;
+    let (store, slug) = (&state.platform.store, &reader.project.slug);
+    let people = store.list_people(slug).await?;
+    let outlets = store.list_outlets(slug).await?;
     Ok(ApiJson(PeopleView {
+        outlets: outlets.into_iter().map(SetOutletView::from).collect(),
         people: people.into_iter().map(PersonView::from).collect(),
         most: PER_PROJECT,
     }))

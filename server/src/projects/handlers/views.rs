@@ -206,7 +206,7 @@ pub struct DeploymentView {
     pub deploy_token: Option<String>,
 }
 
-/// The player who made a deployment.
+/// The player who made a deployment, or set something.
 #[derive(Clone, Debug, Serialize, ToSchema)]
 #[schema(as = Deployer)]
 pub struct DeployerView {
