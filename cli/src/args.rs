@@ -127,7 +127,8 @@ Examples:
   platform people hand-on ada
 
 A viewer reads everything and changes nothing. A developer deploys and changes
-settings. The owner invites, and decides who may do what.")]
+settings. The owner invites, and decides who may do what. A project that is handed
+on gets its new owner when the developer accepts it.")]
     People {
         /// What to do about them.
         #[command(subcommand)]

@@ -10,6 +10,8 @@ pub const PROJECTS_OF_OTHERS: usize = 100;
 pub const OPEN_INVITATIONS: usize = 20;
 /// How long an invitation is valid, in days.
 pub const INVITATION_DAYS: u16 = 7;
+/// How long the offer of a project is valid, in days.
+pub const HANDOVER_DAYS: u16 = 7;
 /// What the secret of every invitation begins with, so that people and programs recognise one.
 pub const INVITATION_PREFIX: &str = "platform_in_";
 

@@ -1,5 +1,6 @@
 // The people of a project: who has which role, invitations, and what the owner and members may do
-// about them. An invitation's link is shown until it is hidden or the page is left.
+// about them: also the offer of the project to a developer. An invitation's link is shown until it is
+// hidden or the page is left.
 
 import { allById, byId, make, moment, userText } from "./dom.js";
 import { Question } from "./question.js";
@@ -72,9 +73,12 @@ class People {
     await this.#guard(async () => {
       const { session, slug, isOwn } = this.#desk;
       const path = /** @type {const} */ (`/api/projects/${slug}/people`);
-      const { people, outlets } = await session.ask(path);
+      const { people, outlets, handover } = await session.ask(path);
       byId("people").replaceChildren(...people.map((person) => this.#person(person)));
-      byId("outlets").replaceChildren(...outlets.flatMap((one) => this.#outlet(one, people)));
+      const doubtful = outlets.flatMap((one) => this.#outlet(one, people));
+      byId("outlets").replaceChildren(...doubtful);
+      byId("outlets").hidden = doubtful.length === 0;
+      this.#drawOffer(handover);
       byId("people-owners").hidden = !isOwn;
       if (!isOwn) return;
       const { invitations } = await session.ask(
@@ -97,7 +101,7 @@ class People {
 
   /**
    * @param {string} path
-   * @param {"PUT" | "DELETE"} method
+   * @param {"PUT" | "POST" | "DELETE"} method
    * @param {object} [body]
    */
   #send(path, method, body) {
@@ -177,6 +181,50 @@ class People {
     await this.show();
     const invitations = count === 1 ? "one open invitation is" : `${count} open invitations are`;
     byId("news").textContent = count ? `${words}, and ${invitations} withdrawn.` : `${words}.`;
+  }
+
+  /**
+   * Shows the offer of the project, if there is one that concerns the viewer.
+   *
+   * @param {Schemas["Handover"] | null} handover
+   */
+  #drawOffer(handover) {
+    byId("handover").hidden = !handover;
+    if (!handover) return;
+    const { sub, username, expires_at: expires } = handover;
+    const isHeir = sub === this.#desk.player.sub;
+    byId("handover-words").replaceChildren(
+      ...(isHeir
+        ? ["The owner offers you this project"]
+        : ["The project is offered to ", userText(username), ", who has not accepted yet"]),
+      ", until ",
+      moment(expires),
+      ".",
+    );
+    const about = "the offer of the project";
+    const end = (/** @type {string} */ words) => () =>
+      this.#guard(async () => {
+        await this.#send("/handover", "DELETE");
+        await this.show();
+        byId("news").textContent = words;
+      });
+    const ways = isHeir
+      ? [
+          button("Accept…", about, () => this.#askAccept()),
+          button("Decline", about, end("The offer is declined.")),
+        ]
+      : [button("Withdraw", about, end("The offer is withdrawn."))];
+    byId("handover-ways").replaceChildren(...ways);
+  }
+
+  #askAccept() {
+    const words = [
+      "You own the project then, and answer for its game. The owner of today is one of its developers, whom you can remove. Deploy tokens, the webhook and open invitations end.",
+    ];
+    this.#ask("Accept this project?", words, "Accept", async () => {
+      await this.#send("/handover/accept", "POST");
+      location.reload();
+    });
   }
 
   /** @param {Schemas["Invitation"]} invitation */
@@ -266,11 +314,14 @@ class People {
   #askHandOn({ sub, username }) {
     const words = [
       userText(username),
-      " owns the project then, and you are a developer, whom the new owner can remove. Deploy tokens and open invitations end.",
+      " can accept it on this page within seven days, and until then it stays yours. Then ",
+      userText(username),
+      " owns it, and you are a developer, whom the new owner can remove. Deploy tokens, the webhook and open invitations end.",
     ];
-    this.#ask("Hand the project on?", words, "Hand on", async () => {
-      await this.#send("/owner", "PUT", { sub });
-      location.reload();
+    this.#ask("Offer the project?", words, "Offer", async () => {
+      await this.#send("/handover", "PUT", { sub });
+      await this.show();
+      byId("news").textContent = `The project is offered to ${username}.`;
     });
   }
 }

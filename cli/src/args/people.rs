@@ -55,12 +55,14 @@ platform keeps a hash of the link's secret, so it cannot show it again.")]
     },
     /// Leave a project of somebody else
     Leave,
-    /// Make one of the developers the owner, and yourself a developer; asks first
+    /// Offer the project to one of the developers, who owns it after accepting; asks first
     #[command(after_help = "\
 Example:
   platform people hand-on ada
 
-Deploy tokens and open invitations of the project end, because you made them.")]
+The developer accepts with `platform people take-on`, or on the project's page, within
+seven days. You are a developer then. Deploy tokens, the webhook and open invitations
+of the project end, because you made them.")]
     HandOn {
         /// The developer's name, or id
         #[arg(value_name = "NAME")]
@@ -69,6 +71,15 @@ Deploy tokens and open invitations of the project end, because you made them.")]
         #[arg(long, short)]
         yes: bool,
     },
+    /// Accept the project that its owner offers you; asks first
+    TakeOn {
+        /// Do not ask
+        #[arg(long, short)]
+        yes: bool,
+    },
+    /// Withdraw your offer of the project, or decline one to you
+    #[command(visible_alias = "decline")]
+    EndOffer,
 }
 
 impl PeopleCommand {

@@ -19,6 +19,16 @@ use crate::terminal::{self, STRONG, plain};
 #[derive(Debug, Deserialize)]
 struct People {
     people: Vec<Person>,
+    /// Only a platform that asks the heir says this.
+    #[serde(default)]
+    handover: Option<Handover>,
+}
+
+/// The offer of a project to one of its developers.
+#[derive(Debug, Deserialize)]
+struct Handover {
+    username: String,
+    expires_at: String,
 }
 
 /// Somebody with a role.
@@ -46,7 +56,9 @@ impl Changed {
     fn tell(&self) {
         match self.invitations_withdrawn {
             0 => {}
-            1 => terminal::note("One open invitation was withdrawn, because its link may be known."),
+            1 => {
+                terminal::note("One open invitation was withdrawn, because its link may be known.")
+            }
             many => terminal::note(format_args!(
                 "{many} open invitations were withdrawn, because their links may be known."
             )),
@@ -135,7 +147,7 @@ impl Known {
 
     /// Returns the person with this name or id.
     async fn find(&self, wanted: &str) -> Result<Person, Failure> {
-        let People { people } = self.get("/people").await?.json()?;
+        let People { people, .. } = self.get("/people").await?.json()?;
         let mut people = people.into_iter();
         let found = people.find(|person| {
             person.sub == wanted || person.username.to_lowercase() == wanted.to_lowercase()
@@ -153,12 +165,14 @@ impl Known {
 
 /// Runs a command about the people of a project.
 pub(super) async fn run(context: &Context<'_>, command: PeopleCommand) -> Result<(), Failure> {
-    if let PeopleCommand::HandOn { yes: false, .. } = command
-        && !terminal::can_ask()
+    if matches!(
+        command,
+        PeopleCommand::HandOn { yes: false, .. } | PeopleCommand::TakeOn { yes: false }
+    ) && !terminal::can_ask()
     {
         return Err(Failure::usage(
-            "Handing a project on needs a confirmation, and this is not an interactive terminal: \
-             add --yes.",
+            "This gives a project another owner and needs a confirmation, but this is not an \
+             interactive terminal: add --yes.",
         ));
     }
     let known = Known::look_up(context).await?;
@@ -171,6 +185,8 @@ pub(super) async fn run(context: &Context<'_>, command: PeopleCommand) -> Result
         PeopleCommand::Remove { person } => remove(&known, &person).await,
         PeopleCommand::Leave => leave(&known).await,
         PeopleCommand::HandOn { person, yes } => hand_on(&known, &person, yes).await,
+        PeopleCommand::TakeOn { yes } => take_on(&known, yes).await,
+        PeopleCommand::EndOffer => end_offer(&known).await,
     }
 }
 
@@ -179,7 +195,15 @@ async fn list(known: &Known, json: bool) -> Result<(), Failure> {
     if json {
         return relay(answer);
     }
-    let People { people } = answer.json()?;
+    let People { people, handover } = answer.json()?;
+    if let Some(handover) = handover {
+        terminal::note(format_args!(
+            "{} is offered to {}, until {}.",
+            known.slug,
+            plain(&handover.username),
+            terminal::moment(&handover.expires_at)
+        ));
+    }
     let mut rows = vec![["NAME", "ROLE", "SINCE"].map(str::to_owned)];
     rows.extend(people.iter().map(|person| {
         let since = person.since.as_deref().map(terminal::moment);
@@ -285,16 +309,48 @@ async fn hand_on(known: &Known, wanted: &str, yes: bool) -> Result<(), Failure> 
     let person = known.find(wanted).await?;
     let name = plain(&person.username);
     let question = format!(
-        "Hand the project {STRONG}{}{STRONG:#} on to {name}? {name} owns it then, and you are a \
-         developer. Its deploy tokens and open invitations end.",
+        "Offer the project {STRONG}{}{STRONG:#} to {name}? Once {name} accepts, {name} owns it, and \
+         you are a developer. Its deploy tokens, its webhook and open invitations end then.",
         plain(&known.slug)
     );
     if !yes && !terminal::ask(&question) {
-        return Err(Failure::failed("Nothing was handed on."));
+        return Err(Failure::failed("Nothing was offered."));
     }
     let body = json!({ "sub": person.sub });
-    known.call(Method::PUT, "/owner", Some(&body)).await?;
-    terminal::note(format_args!("{} belongs to {name} now.", known.slug));
+    let answer = known.call(Method::PUT, "/handover", Some(&body)).await?;
+    let Handover { expires_at, .. } = answer.json()?;
+    terminal::note(format_args!(
+        "{} is offered to {name}, who can accept it until {}, with `platform people take-on` or on the \
+         project's page. Until then it stays yours; `platform people end-offer` withdraws the offer.",
+        known.slug,
+        terminal::moment(&expires_at)
+    ));
+    Ok(())
+}
+
+async fn take_on(known: &Known, yes: bool) -> Result<(), Failure> {
+    let question = format!(
+        "Accept the project {STRONG}{}{STRONG:#}? You own it then, and answer for its game. The owner of \
+         today is one of its developers. Its deploy tokens, its webhook and open invitations end.",
+        plain(&known.slug)
+    );
+    if !yes && !terminal::ask(&question) {
+        return Err(Failure::failed("Nothing was accepted."));
+    }
+    known.call(Method::POST, "/handover/accept", None).await?;
+    terminal::note(format_args!("{} belongs to you now.", known.slug));
+    Ok(())
+}
+
+/// Whether this withdraws or declines the offer, the platform knows by who asks.
+async fn end_offer(known: &Known) -> Result<(), Failure> {
+    let answer = known.call(Method::DELETE, "/handover", None).await?;
+    let Handover { username, .. } = answer.json()?;
+    terminal::note(format_args!(
+        "{} is not offered to {} any more.",
+        known.slug,
+        plain(&username)
+    ));
     Ok(())
 }
 

@@ -25,6 +25,8 @@ async fn help_is_a_result_and_changes_only_on_purpose() {
         "people remove",
         "people leave",
         "people hand-on",
+        "people take-on",
+        "people end-offer",
         "projects",
         "projects create",
         "projects list",

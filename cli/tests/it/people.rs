@@ -23,6 +23,13 @@ fn people() -> Value {
     })
 }
 
+fn handover() -> Value {
+    json!({
+        "sub": "7", "username": "Ada",
+        "offered_at": "2026-01-01T00:00:00Z", "expires_at": "2026-01-08T00:00:00Z",
+    })
+}
+
 #[tokio::test]
 async fn the_link_of_an_invitation_alone_is_the_result() {
     let platform = Platform::start().await;
@@ -103,8 +110,8 @@ async fn handing_a_project_on_needs_a_confirmation() {
     let platform = Platform::start().await;
     let home = Home::signed_in(&platform).await;
     platform.say(&format!("GET - {PROJECT}/people"), &[(200, people())]);
-    let path = format!("{PROJECT}/owner");
-    platform.say(&format!("PUT - {path}"), &[(200, json!({}))]);
+    let path = format!("{PROJECT}/handover");
+    platform.say(&format!("PUT - {path}"), &[(200, handover())]);
     let hand_on = ["-p", "game", "people", "hand-on", "ada"];
     home.run(&hand_on).await.ended_with(2);
     assert!(platform.seen(&path).is_empty());
@@ -113,9 +120,46 @@ async fn handing_a_project_on_needs_a_confirmation() {
         .await
         .succeeded();
     assert!(
-        outcome.stderr.contains("game belongs to Ada now."),
+        outcome
+            .stderr
+            .contains("game is offered to Ada, who can accept it until"),
         "{outcome:?}"
     );
     let body: Value = serde_json::from_slice(&platform.seen(&path)[0].body).unwrap();
     assert_eq!(body, json!({ "sub": "7" }));
+}
+
+#[tokio::test]
+async fn an_offered_project_is_listed_taken_on_and_declined() {
+    let platform = Platform::start().await;
+    let home = Home::signed_in(&platform).await;
+    let mut offered = people();
+    offered["handover"] = handover();
+    platform.say(&format!("GET - {PROJECT}/people"), &[(200, offered)]);
+    let accept = format!("{PROJECT}/handover/accept");
+    platform.say(&format!("POST - {accept}"), &[(200, json!({}))]);
+    let end = format!("{PROJECT}/handover");
+    platform.say(&format!("DELETE - {end}"), &[(200, handover())]);
+    let run = async |arguments: &[&str]| {
+        let all = [&["-p", "game", "people"], arguments].concat();
+        home.run(&all).await
+    };
+    let outcome = run(&["list"]).await.succeeded();
+    assert!(
+        outcome.stderr.contains("game is offered to Ada, until"),
+        "{outcome:?}"
+    );
+    run(&["take-on"]).await.ended_with(2);
+    assert!(platform.seen(&accept).is_empty());
+    let outcome = run(&["take-on", "--yes"]).await.succeeded();
+    assert!(
+        outcome.stderr.contains("game belongs to you now."),
+        "{outcome:?}"
+    );
+    for name in ["end-offer", "decline"] {
+        let outcome = run(&[name]).await.succeeded();
+        let words = "game is not offered to Ada any more.";
+        assert!(outcome.stderr.contains(words), "{outcome:?}");
+    }
+    assert_eq!(platform.seen(&end).len(), 2);
 }

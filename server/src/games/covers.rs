@@ -174,7 +174,7 @@ fn refuse_svg(content: &[u8]) -> Option<&'static str> {
 /// that it has room (GIF89a, "Image Descriptor").
 fn first_frame(content: &[u8]) -> Option<(usize, usize)> {
     let byte = |at: usize| content.get(at).copied().map(usize::from);
-    let number = |at: usize| Some(byte(at)? | byte(at + 1)? << 8);
+    let number = |at: usize| Some(byte(at)? | (byte(at + 1)? << 8));
     let table = |flags: usize| match flags & 0x80 {
         0 => 0,
         _ => 3 << ((flags & 7) + 1),

@@ -27,8 +27,8 @@ use utoipa_axum::routes;
 
 use self::handlers::{
     backend, create_project, deploy_tokens, deployed_file, deployment, environment, frames,
-    invitations, isolation, list_projects, listing, pane, people, previews, project, rollback,
-    takedown, test_token, webhook,
+    handover, invitations, isolation, list_projects, listing, pane, people, previews, project,
+    rollback, takedown, test_token, webhook,
 };
 pub use self::state::ProjectsState;
 use crate::auth::AuthState;
@@ -54,7 +54,8 @@ where
         .routes(routes!(webhook::test))
         .routes(routes!(people::list))
         .routes(routes!(people::change_role, people::remove))
-        .routes(routes!(people::hand_on))
+        .routes(routes!(handover::offer, handover::end))
+        .routes(routes!(handover::accept))
         .routes(routes!(invitations::list, invitations::create))
         .routes(routes!(invitations::withdraw))
         .routes(routes!(invitations::read))

@@ -80,6 +80,10 @@ const NO_LOG: Row = scoped(
     DEVELOPER,
     MISSING,
 );
+/// The project is not offered to anybody, which everybody learns who may read it.
+const NO_OFFER: Row = scoped(scoped(NOT_THERE, VIEWER, MISSING), DEVELOPER, MISSING);
+/// The project is not offered to anybody, where those may accept who may change it.
+const NO_OFFER_TO_ACCEPT: Row = scoped(NOT_THERE, DEVELOPER, MISSING);
 /// The resource does not exist, for everybody with an account.
 const NOTHING_FOR_ACCOUNTS: Row = with_token([NO, MISSING, MISSING, MISSING]);
 /// The project has no such resource, where everybody may ask who may deploy to dev.
@@ -261,11 +265,14 @@ fn of_people() -> Vec<Call> {
     let heir = json(json!({ "sub": "00000000-0000-4000-8000-000000000000" }));
     let secret = || json(json!({ "secret": "platform_in_none" }));
     let invitations = project!("/invitations");
+    let (handover, accept) = (project!("/handover"), project!("/handover/accept"));
     vec![
         (get.clone(), project!("/people"), none(), READ),
         (put.clone(), NOBODY_OF_IT, viewer(), NOT_THE_OWNERS),
         (delete.clone(), NOBODY_OF_IT, none(), NOT_THERE),
-        (put, project!("/owner"), heir, NOT_THE_OWNERS),
+        (put, handover, heir, NOT_THE_OWNERS),
+        (delete.clone(), handover, none(), NO_OFFER),
+        (post.clone(), accept, none(), NO_OFFER_TO_ACCEPT),
         (get, invitations, none(), OWNER),
         (post.clone(), invitations, viewer(), OWNER_ALONE),
         (delete, NO_INVITATION, none(), NOT_THERE),

@@ -9,6 +9,7 @@ use crate::support::{Answer, TestApp, send};
 
 const PEOPLE: &str = "/api/projects/game/people";
 const INVITATIONS: &str = "/api/projects/game/invitations";
+const HANDOVER: &str = "/api/projects/game/handover";
 const DAY: i64 = 24 * 60 * 60 * 1_000;
 
 /// Creates an invitation. Returns its description and its secret.
@@ -36,6 +37,14 @@ async fn read(caller: &Caller<'_>, secret: &str) -> Answer {
 async fn remove(caller: &Caller<'_>, member: &Caller<'_>) -> Answer {
     let path = format!("{PEOPLE}/{}", member.sub);
     send(caller.ask(Method::DELETE, &path)).await
+}
+
+async fn offer(from: &Caller<'_>, to: &Caller<'_>) -> Answer {
+    from.put(HANDOVER, json!({ "sub": to.sub })).await
+}
+
+async fn take_on(caller: &Caller<'_>) -> Answer {
+    send(caller.ask(Method::POST, &format!("{HANDOVER}/accept"))).await
 }
 
 /// Returns id and role of the people of the project.
@@ -114,7 +123,7 @@ async fn what_could_not_be_meant_is_refused() {
     assert_eq!(answer.problem(), "not-allowed");
     assert_eq!(remove(&owner, &owner).await.problem(), "not-allowed");
     let heir = json!({ "sub": owner.sub });
-    let answer = owner.put("/api/projects/game/owner", heir).await;
+    let answer = owner.put(HANDOVER, heir).await;
     assert_eq!(answer.problem(), "invalid-request");
     for _ in 0..20 {
         invitation(&owner, "viewer").await;
@@ -252,23 +261,83 @@ async fn a_project_is_handed_on_with_what_its_owner_made_ended() {
     let token: Value = owner.post("/api/projects/game/tokens", body).await.json();
     let token = owner.with_token(token["secret"].as_str().unwrap());
     assert_eq!(token.get("/api/projects/game/logs").await.status, 200);
-    let hand_on = async |from: &Caller<'_>, to: &Caller<'_>| {
-        let heir = json!({ "sub": to.sub });
-        from.put("/api/projects/game/owner", heir).await
-    };
-    assert_eq!(hand_on(&ada, &owner).await.problem(), "not-allowed");
+    assert_eq!(offer(&ada, &owner).await.problem(), "not-allowed");
     let stranger = Caller::account(&app).await;
-    assert_eq!(hand_on(&owner, &stranger).await.problem(), "not-found");
-    let handed: Value = hand_on(&owner, &ada).await.json();
+    assert_eq!(offer(&owner, &stranger).await.problem(), "not-found");
+    let offered: Value = offer(&owner, &ada).await.json();
+    assert_eq!(offered["sub"], ada.sub.to_string());
+    // Nothing has changed yet.
+    let expected = [pair(&owner, "owner"), pair(&ada, "developer")];
+    assert_eq!(people(&owner).await, expected);
+    assert_eq!(token.get("/api/projects/game/logs").await.status, 200);
+    assert_eq!(take_on(&owner).await.problem(), "not-found");
+    let handed: Value = take_on(&ada).await.json();
     assert_eq!(handed["owner"], ada.sub.to_string());
-    assert_eq!(handed["role"], "developer");
+    assert_eq!(handed["role"], "owner");
     let expected = [pair(&ada, "owner"), pair(&owner, "developer")];
     assert_eq!(people(&owner).await, expected);
-    assert_eq!(hand_on(&owner, &ada).await.problem(), "not-allowed");
+    assert_eq!(offer(&owner, &ada).await.problem(), "not-allowed");
     assert_eq!(accept(&stranger, &secret).await.problem(), "not-found");
     let refused = token.get("/api/projects/game/logs").await;
     assert_eq!(refused.problem(), "not-signed-in");
-    assert_eq!(hand_on(&ada, &owner).await.status, 200);
+    assert_eq!(offer(&ada, &owner).await.status, 200);
+    assert_eq!(take_on(&owner).await.status, 200);
+}
+
+#[tokio::test]
+async fn an_offer_is_shown_to_whom_it_concerns_and_ends_when_either_wants_it() {
+    let app = TestApp::start().await;
+    let owner = Caller::with_project(&app).await;
+    let (ada, ben) = (
+        owner.invite("developer").await,
+        owner.invite("viewer").await,
+    );
+    let admin = Caller::admin(&app).await;
+    let shown = async |caller: &Caller<'_>| {
+        let list: Value = caller.get(PEOPLE).await.json();
+        list["handover"].clone()
+    };
+    let end = async |caller: &Caller<'_>| send(caller.ask(Method::DELETE, HANDOVER)).await;
+    assert_eq!(shown(&owner).await, Value::Null);
+    for (ends, kind) in [
+        (&owner, AuditKind::HandoverWithdrawn),
+        (&ada, AuditKind::HandoverDeclined),
+        (&admin, AuditKind::HandoverWithdrawn),
+    ] {
+        let offered: Value = offer(&owner, &ada).await.json();
+        for caller in [&owner, &ada, &admin] {
+            assert_eq!(shown(caller).await, offered);
+        }
+        assert_eq!(shown(&ben).await, Value::Null);
+        assert_eq!(end(&ben).await.problem(), "not-found");
+        assert_eq!(take_on(&ben).await.problem(), "not-allowed");
+        assert_eq!(take_on(&admin).await.problem(), "not-found");
+        let ended: Value = end(ends).await.json();
+        assert_eq!(ended, offered);
+        assert_eq!(app.events_of(kind).await[0].other, Some(ada.sub));
+        assert_eq!(take_on(&ada).await.problem(), "not-found");
+    }
+    offer(&owner, &ada).await;
+    app.clock.advance(7 * DAY);
+    let ada = Caller::with_cookie(&app, Some(&ada.cookie)).await;
+    assert_eq!(shown(&ada).await, Value::Null);
+    assert_eq!(take_on(&ada).await.problem(), "not-found");
+}
+
+#[tokio::test]
+async fn whoever_owns_as_many_projects_as_an_account_may_takes_on_no_other() {
+    let app = TestApp::with(|config| config.projects_per_account = 1).await;
+    let owner = Caller::with_project(&app).await;
+    let ada = owner.invite("developer").await;
+    let made = ada.post("/api/projects", json!({ "slug": "other" })).await;
+    assert_eq!(made.status, StatusCode::CREATED);
+    // What counts is how many there are when it is accepted.
+    assert_eq!(offer(&owner, &ada).await.status, 200);
+    let refused = take_on(&ada).await;
+    assert_eq!(refused.status, StatusCode::CONFLICT);
+    assert_eq!(refused.problem(), "quota-exceeded");
+    let expected = [pair(&owner, "owner"), pair(&ada, "developer")];
+    assert_eq!(people(&owner).await, expected);
 }
 
 #[tokio::test]
@@ -281,7 +350,7 @@ async fn a_suspended_member_does_nothing_and_the_game_stays() {
     let refused = ada.get("/api/projects/game").await;
     assert_eq!(refused.problem(), "account-suspended");
     let heir = json!({ "sub": ada.sub });
-    let answer = owner.put("/api/projects/game/owner", heir).await;
+    let answer = owner.put(HANDOVER, heir).await;
     assert_eq!(answer.problem(), "not-allowed");
     let (_, secret) = invitation(&owner, "viewer").await;
     assert_eq!(accept(&ada, &secret).await.problem(), "account-suspended");

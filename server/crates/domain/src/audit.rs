@@ -184,8 +184,14 @@ pub enum AuditKind {
     /// A member (`other`) of a project (`subject`) left it or was removed; `detail` is the role, and
     /// what the member has set that stays.
     MemberRemoved,
-    /// The owner (`player`) of a project (`subject`) handed it on to another player (`other`), and
-    /// is one of its developers now.
+    /// The owner (`player`) of a project (`subject`) offered it to one of its developers (`other`).
+    HandoverOffered,
+    /// The offer of a project (`subject`) to one of its developers (`other`) was withdrawn.
+    HandoverWithdrawn,
+    /// One of the developers (`other`) of a project (`subject`) declined it.
+    HandoverDeclined,
+    /// The owner (`player`) of a project (`subject`) handed it on to another player (`other`), who
+    /// accepted it, and is one of its developers now.
     ProjectHandedOn,
     /// Somebody resolved, ignored or reopened a group of errors of a project (`subject`); `detail` is
     /// the environment, the group and the new state.
@@ -211,7 +217,7 @@ pub enum AuditKind {
 
 impl AuditKind {
     /// Every kind.
-    pub const ALL: [Self; 49] = [
+    pub const ALL: [Self; 52] = [
         Self::Linked,
         Self::Merged,
         Self::SignedIn,
@@ -251,6 +257,9 @@ impl AuditKind {
         Self::MemberJoined,
         Self::MemberRoleChanged,
         Self::MemberRemoved,
+        Self::HandoverOffered,
+        Self::HandoverWithdrawn,
+        Self::HandoverDeclined,
         Self::ProjectHandedOn,
         Self::ErrorDecided,
         Self::ErrorsDeleted,
@@ -318,6 +327,9 @@ impl AuditKind {
             Self::MemberJoined => "member-joined",
             Self::MemberRoleChanged => "member-role-changed",
             Self::MemberRemoved => "member-removed",
+            Self::HandoverOffered => "handover-offered",
+            Self::HandoverWithdrawn => "handover-withdrawn",
+            Self::HandoverDeclined => "handover-declined",
             Self::ProjectHandedOn => "project-handed-on",
             Self::ErrorDecided => "error-decided",
             Self::ErrorsDeleted => "errors-deleted",

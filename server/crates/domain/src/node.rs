@@ -55,7 +55,7 @@ impl Topic {
             | AuditKind::ProjectDeleted
             | AuditKind::ProjectRestored
             | AuditKind::ProjectRemoved => subject.map(|slug| Self::Project(slug.to_owned())),
-            // Sessions, names, devices, deploy tokens, members and administrators are read from the store whenever they
+            // Sessions, names, devices, deploy tokens, members, offers and administrators are read from the store whenever they
             // are needed; the rest changes nothing.
             AuditKind::Linked
             | AuditKind::SignedIn
@@ -83,6 +83,9 @@ impl Topic {
             | AuditKind::MemberRemoved
             | AuditKind::ErrorDecided
             | AuditKind::ErrorsDeleted
+            | AuditKind::HandoverOffered
+            | AuditKind::HandoverWithdrawn
+            | AuditKind::HandoverDeclined
             | AuditKind::ProjectAdministered => None,
         }
     }

@@ -1,14 +1,15 @@
 //! The people of a project, and the invitations by which they join it.
 //!
 //! A project has one owner, whom its row names. Everybody else is a member, with a role below the
-//! owner's. An invitation is a secret that makes whoever has it a member, once.
+//! owner's. An invitation is a secret that makes whoever has it a member, once. The owner can offer the
+//! project to one of its developers, who owns it only after accepting.
 
 use std::fmt;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use platform_protocol::names::Environment;
-use platform_protocol::people::{INVITATION_DAYS, INVITATION_PREFIX, Role};
+use platform_protocol::people::{HANDOVER_DAYS, INVITATION_DAYS, INVITATION_PREFIX, Role};
 use uuid::Uuid;
 
 use crate::clock::Millis;
@@ -18,6 +19,8 @@ use crate::project::Project;
 
 /// How long an invitation is valid.
 pub const INVITATION_MILLIS: Millis = INVITATION_DAYS as Millis * 24 * 60 * 60 * 1_000;
+/// How long the offer of a project is valid.
+pub const HANDOVER_MILLIS: Millis = HANDOVER_DAYS as Millis * 24 * 60 * 60 * 1_000;
 /// Bytes of an invitation's secret.
 const SECRET: usize = 32;
 
@@ -73,6 +76,40 @@ pub struct Person {
     pub role: Role,
     /// When the person joined; `None` for the owner.
     pub since: Option<Millis>,
+}
+
+/// By what right somebody decides about the people of a project. The store compares it with what is so
+/// at the moment of the change.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Right {
+    /// As this player, who must own the project.
+    Owner(Uuid),
+    /// As this member, who decides about nobody but themselves.
+    Member(Uuid),
+    /// As an administrator, whoever owns the project.
+    Administrator,
+}
+
+impl Right {
+    /// Whether this right is one over a member of a project with this owner.
+    #[must_use]
+    pub fn holds(self, owner: Option<Uuid>, member: Uuid) -> bool {
+        match self {
+            Self::Owner(player) => owner == Some(player),
+            Self::Member(player) => player == member,
+            Self::Administrator => true,
+        }
+    }
+
+    /// Whether this right is one over the whole of a project with this owner.
+    #[must_use]
+    pub fn decides(self, owner: Option<Uuid>) -> bool {
+        match self {
+            Self::Owner(player) => owner == Some(player),
+            Self::Member(_) => false,
+            Self::Administrator => true,
+        }
+    }
 }
 
 /// An invitation that nobody has accepted yet.
@@ -241,18 +278,77 @@ pub enum ChangedMember {
     NotAMember,
 }
 
-/// The result of handing a project on.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum HandedOn {
-    /// It belongs to the other player now.
-    Done,
+/// The result of withdrawing an invitation.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum WithdrawnInvitation {
+    /// The invitation, which is withdrawn.
+    Done(Invitation),
+    /// The project belongs to somebody else.
+    NotOwner,
+    /// The project has no such invitation.
+    Gone,
+}
+
+/// The offer of a project to one of its developers.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Handover {
+    /// Who owns the project after accepting.
+    pub heir: Uuid,
+    /// The heir's name now.
+    pub username: String,
+    /// When it was offered.
+    pub offered_at: Millis,
+    /// When the offer expires.
+    pub expires_at: Millis,
+}
+
+/// A new offer of a project.
+#[derive(Clone, Copy, Debug)]
+pub struct NewHandover {
+    /// Who offers the project, and must own it at this moment.
+    pub owner: Uuid,
+    /// One of its developers.
+    pub heir: Uuid,
+    /// When it is offered.
+    pub offered_at: Millis,
+    /// When the offer expires.
+    pub expires_at: Millis,
+}
+
+/// The result of offering a project.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum OfferedHandover {
+    /// The offer, in place of an earlier one.
+    Done(Handover),
     /// There is no such project, or it belongs to somebody else.
     NotOwner,
     /// The other player is not one of its developers.
     NotADeveloper,
     /// The other player is suspended.
     Suspended,
-    /// The other player owns as many projects as an account may.
+}
+
+/// The result of withdrawing or declining an offer.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum EndedHandover {
+    /// The offer, which has ended.
+    Done(Handover),
+    /// The project belongs to somebody else.
+    NotOwner,
+    /// The project is not offered, or not to this player.
+    NotOffered,
+}
+
+/// The result of accepting a project.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum HandedOn {
+    /// It belongs to the other player now.
+    Done,
+    /// The project is not offered to the player, or not any more.
+    NotOffered,
+    /// The player is suspended.
+    Suspended,
+    /// The player owns as many projects as an account may.
     TooManyProjects,
 }
 

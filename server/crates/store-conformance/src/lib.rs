@@ -12,7 +12,7 @@
 //! and suspended players |
 //! | [`devices`], [`deploy_tokens`], [`keys`] | the command line's sign-in; pipelines' secrets; signing keys |
 //! | [`projects`], [`deployments`], [`previews`], [`environments`], [`listings`], [`player_games`], [`test_players`] | games, their files, previews, settings and test players |
-//! | [`people`] | who may do what with a project, and invitations |
+//! | [`people`], [`handovers`] | who may do what with a project, invitations, and offers of a project |
 //! | [`webhooks`] | where alerts are sent |
 //! | [`stored_files`] | files that several nodes share, and their removal |
 //! | [`room`], [`takedown`] | the storage of deployments; games that are taken down |
@@ -37,6 +37,7 @@ pub mod devices;
 pub mod durability;
 pub mod environments;
 mod fixtures;
+pub mod handovers;
 pub mod keys;
 pub mod left_guests;
 pub mod listings;
@@ -149,6 +150,14 @@ macro_rules! suite {
                 what_is_set_survives_a_drop
                 what_is_set_again_unchanged_is_not_written
             }
+            handovers {
+                a_project_is_handed_on_to_a_developer_who_accepts
+                an_offer_ends_when_it_is_withdrawn_declined_or_late
+                an_offer_ends_with_what_made_it_possible
+                a_developer_who_leaves_while_accepting_owns_the_project_or_left
+                who_lost_a_project_decides_nothing_about_it
+                of_many_projects_accepted_at_once_no_more_are_than_may
+            }
             keys {
                 keys_come_back_as_they_were_in_the_order_of_adding
                 a_key_after_a_stale_one_is_not_added
@@ -238,13 +247,10 @@ macro_rules! suite {
                 who_lost_a_role_does_not_get_it_back_by_an_open_invitation
                 it_is_known_who_set_where_data_of_a_project_goes
                 projects_are_listed_with_the_role_in_each
-                a_project_is_handed_on_to_one_of_its_developers
                 members_stay_with_a_transferred_project_and_go_with_a_removed_one
                 of_many_who_accept_an_invitation_at_once_one_joins
                 of_many_who_join_at_once_no_more_do_than_may
                 who_accepts_an_invitation_while_being_removed_is_no_member
-                a_developer_who_leaves_while_the_project_is_handed_on_owns_it_or_left
-                a_project_is_handed_on_once_and_nobody_joins_by_the_former_owners_invitation
             }
             player_games {
                 favourites_are_few_and_listed_with_what_was_played_last
@@ -356,6 +362,11 @@ macro_rules! concurrent_suite {
                 of_many_questions_at_once_one_device_comes_to_be
                 of_many_refreshes_at_once_all_but_the_last_are_replaced
             }
+            handovers {
+                a_developer_who_leaves_while_accepting_owns_the_project_or_left
+                who_lost_a_project_decides_nothing_about_it
+                of_many_projects_accepted_at_once_no_more_are_than_may
+            }
             keys {
                 of_many_keys_at_once_one_is_added
             }
@@ -380,8 +391,6 @@ macro_rules! concurrent_suite {
                 of_many_who_accept_an_invitation_at_once_one_joins
                 of_many_who_join_at_once_no_more_do_than_may
                 who_accepts_an_invitation_while_being_removed_is_no_member
-                a_developer_who_leaves_while_the_project_is_handed_on_owns_it_or_left
-                a_project_is_handed_on_once_and_nobody_joins_by_the_former_owners_invitation
             }
             players {
                 many_guests_at_once_get_names_of_their_own

@@ -6,8 +6,8 @@ use platform_domain::administration::Transferred;
 use platform_domain::audit::{Actor, ActorKind, AuditEvent, AuditKind, AuditQuery, By};
 use platform_domain::clock::Millis;
 use platform_domain::people::{
-    AcceptedInvitation, AddedInvitation, ChangedMember, HandedOn, INVITATION_MILLIS, Invitation,
-    InvitationSecret, NewInvitation, Outlet, PeopleLimits,
+    AcceptedInvitation, AddedInvitation, ChangedMember, INVITATION_MILLIS, Invitation,
+    InvitationSecret, NewInvitation, Outlet, PeopleLimits, Right, WithdrawnInvitation,
 };
 use platform_domain::project::BackendSettings;
 use platform_domain::takedown::Change;
@@ -24,20 +24,21 @@ const LIMITS: PeopleLimits = PeopleLimits {
     projects: 100,
 };
 
-async fn account(store: &dyn Store, name: &str) -> Uuid {
+/// Returns the account with this name.
+pub(super) async fn account(store: &dyn Store, name: &str) -> Uuid {
     let signed_in = store.complete_sign_in(sign_in(name)).await.unwrap();
     signed_in.player().unwrap().id
 }
 
 /// An account with this project.
-async fn owner(store: &dyn Store, slug: &str) -> Uuid {
+pub(super) async fn owner(store: &dyn Store, slug: &str) -> Uuid {
     let owner = account(store, &format!("of-{slug}")).await;
     let added = store.add_project(project(slug, Some(owner))).await;
     added.unwrap();
     owner
 }
 
-fn new(owner: Uuid, role: Role, most: usize) -> (NewInvitation, InvitationSecret) {
+pub(super) fn new(owner: Uuid, role: Role, most: usize) -> (NewInvitation, InvitationSecret) {
     let secret = InvitationSecret::generate(entropy());
     let invitation = Invitation {
         id: entropy().uuid_v7(NOW),
@@ -55,14 +56,19 @@ fn new(owner: Uuid, role: Role, most: usize) -> (NewInvitation, InvitationSecret
     (new, secret)
 }
 
-async fn invite(store: &dyn Store, slug: &str, owner: Uuid, role: Role) -> InvitationSecret {
+pub(super) async fn invite(
+    store: &dyn Store,
+    slug: &str,
+    owner: Uuid,
+    role: Role,
+) -> InvitationSecret {
     let (new, secret) = new(owner, role, 20);
     let added = store.add_invitation(slug, new, Actor::Own.into()).await;
     assert_eq!(added.unwrap(), AddedInvitation::Done);
     secret
 }
 
-async fn accept(
+pub(super) async fn accept(
     store: &dyn Store,
     secret: &InvitationSecret,
     player: Uuid,
@@ -74,18 +80,18 @@ async fn accept(
 }
 
 /// Makes the player a member of the project.
-async fn join(store: &dyn Store, slug: &str, owner: Uuid, (player, role): (Uuid, Role)) {
+pub(super) async fn join(store: &dyn Store, slug: &str, owner: Uuid, (player, role): (Uuid, Role)) {
     let secret = invite(store, slug, owner, role).await;
     let accepted = accept(store, &secret, player, NOW + 1).await;
     assert_eq!(accepted, AcceptedInvitation::Done(slug.into(), role));
 }
 
-async fn role(store: &dyn Store, slug: &str, player: Uuid) -> Option<Role> {
+pub(super) async fn role(store: &dyn Store, slug: &str, player: Uuid) -> Option<Role> {
     let found = store.find_project_for(slug, player).await.unwrap();
     found.unwrap().1
 }
 
-async fn events_of(store: &dyn Store, player: Uuid) -> Vec<AuditEvent> {
+pub(super) async fn events_of(store: &dyn Store, player: Uuid) -> Vec<AuditEvent> {
     let query = AuditQuery::of(player, 20);
     store.list_audit_events(query).await.unwrap()
 }
@@ -215,13 +221,21 @@ pub async fn open_invitations_are_few_and_the_owners(place: &dyn Place) {
     assert_eq!(of_ada, AddedInvitation::NotOwner);
     let missing = add("none", second()).await.unwrap_err();
     assert!(matches!(missing, StoreError::Missing { table: "projects" }));
-    let withdraw = |slug: &'static str| {
-        let by = Actor::Own.into();
-        store.withdraw_invitation(slug, id, by, NOW)
+    let withdraw = async |slug, right| {
+        let withdrawn = store.withdraw_invitation(slug, right, id, Actor::Own.into(), NOW);
+        withdrawn.await.unwrap()
     };
-    assert_eq!(withdraw("none").await.unwrap(), None);
-    assert_eq!(withdraw("demo").await.unwrap().unwrap().id, id);
-    assert_eq!(withdraw("demo").await.unwrap(), None);
+    let gone = WithdrawnInvitation::Gone;
+    assert_eq!(withdraw("none", Right::Administrator).await, gone);
+    for right in [Right::Owner(ada), Right::Member(ada), Right::Member(owner)] {
+        let withdrawn = withdraw("demo", right).await;
+        assert_eq!(withdrawn, WithdrawnInvitation::NotOwner, "{right:?}");
+    }
+    match withdraw("demo", Right::Owner(owner)).await {
+        WithdrawnInvitation::Done(invitation) => assert_eq!(invitation.id, id),
+        other => panic!("{other:?}"),
+    }
+    assert_eq!(withdraw("demo", Right::Owner(owner)).await, gone);
     assert_eq!(add("demo", second()).await.unwrap(), AddedInvitation::Done);
     // One that has expired makes room.
     let mut later = second();
@@ -269,25 +283,25 @@ pub async fn a_removed_member_has_no_role_any_more(place: &dyn Place) {
     let (ada, ben) = (account(store, "ada").await, account(store, "ben").await);
     join(store, "demo", owner, (ada, Role::Developer)).await;
     join(store, "demo", owner, (ben, Role::Viewer)).await;
-    let remove = async |slug, player, owner| {
-        let removed = store.remove_member(slug, player, owner, Actor::Member(player).into(), NOW);
+    let remove = async |slug, right, player| {
+        let removed = store.remove_member(slug, right, player, Actor::Member(player).into(), NOW);
         removed.await.unwrap()
     };
-    assert_eq!(remove("none", ada, None).await, ChangedMember::NotAMember);
+    let not_a_member = ChangedMember::NotAMember;
+    assert_eq!(remove("none", Right::Member(ada), ada).await, not_a_member);
     assert_eq!(
-        remove("none", ada, Some(owner)).await,
-        ChangedMember::NotOwner
+        remove("demo", Right::Member(owner), owner).await,
+        not_a_member
     );
-    assert_eq!(remove("demo", owner, None).await, ChangedMember::NotAMember);
-    // Whoever removed somebody as the owner, and has handed the project on meanwhile.
-    assert_eq!(
-        remove("demo", ada, Some(ben)).await,
-        ChangedMember::NotOwner
-    );
-    assert_eq!(role(store, "demo", ada).await, Some(Role::Developer));
-    let removed = remove("demo", ada, Some(owner)).await;
-    assert!(matches!(removed, ChangedMember::Done(done) if done.person.player == ada));
-    assert_eq!(remove("demo", ada, None).await, ChangedMember::NotAMember);
+    for right in [Right::Member(ben), Right::Owner(ben)] {
+        let removed = remove("demo", right, ada).await;
+        assert_eq!(removed, ChangedMember::NotOwner, "{right:?}");
+    }
+    match remove("demo", Right::Member(ada), ada).await {
+        ChangedMember::Done(done) => assert_eq!(done.person.player, ada),
+        other => panic!("{other:?}"),
+    }
+    assert_eq!(remove("demo", Right::Owner(owner), ada).await, not_a_member);
     assert_eq!(role(store, "demo", ada).await, None);
     assert_eq!(role(store, "demo", ben).await, Some(Role::Viewer));
     assert_eq!(store.list_projects_for(ada).await.unwrap(), []);
@@ -338,7 +352,13 @@ pub async fn who_lost_a_role_does_not_get_it_back_by_an_open_invitation(place: &
     assert_eq!(accept(store, &for_viewers, ada, NOW).await, already);
     assert_eq!(change(Role::Developer).await, 0);
     // Who leaves takes nothing away from those who are invited.
-    let left = store.remove_member("demo", ada, None, Actor::Member(ada).into(), NOW);
+    let left = store.remove_member(
+        "demo",
+        Right::Member(ada),
+        ada,
+        Actor::Member(ada).into(),
+        NOW,
+    );
     assert_eq!(withdrawn(left.await), 0);
     assert_eq!(count().await, 1);
     join(store, "demo", owner, (ada, Role::Viewer)).await;
@@ -349,7 +369,7 @@ pub async fn who_lost_a_role_does_not_get_it_back_by_an_open_invitation(place: &
     let added = store.add_invitation("demo", short, Actor::Own.into()).await;
     assert_eq!(added.unwrap(), AddedInvitation::Done);
     let by = Actor::Admin(other).into();
-    let removed = store.remove_member("demo", ada, Some(owner), by, NOW + 1);
+    let removed = store.remove_member("demo", Right::Administrator, ada, by, NOW + 1);
     assert_eq!(withdrawn(removed.await), 2);
     assert_eq!(accept(store, &for_viewers, ada, NOW).await, gone);
     let elsewhere = store.find_invitation(elsewhere.hash(), NOW).await.unwrap();
@@ -427,7 +447,7 @@ pub async fn it_is_known_who_set_where_data_of_a_project_goes(place: &dyn Place)
     assert_eq!(told.detail.as_deref(), Some(detail));
     // Who saves it again answers for it from then on, also if nothing changes.
     set_backend(store, prod, Actor::Member(ben)).await;
-    let removed = store.remove_member("demo", ada, Some(owner), own(), NOW);
+    let removed = store.remove_member("demo", Right::Owner(owner), ada, own(), NOW);
     assert_eq!(left(removed.await), [Outlet::Webhook]);
     let told = &events_of(store, ada).await[0];
     assert_eq!(told.detail.as_deref(), Some("viewer; had set the webhook"));
@@ -456,47 +476,6 @@ pub async fn projects_are_listed_with_the_role_in_each(place: &dyn Place) {
     assert!(listed.eq(expected));
     assert_eq!(role(store, "demo", bear).await, None);
     assert_eq!(store.list_people("demo").await.unwrap(), []);
-}
-
-pub async fn a_project_is_handed_on_to_one_of_its_developers(place: &dyn Place) {
-    let store = place.open().await;
-    let store = &*store;
-    let owner = owner(store, "demo").await;
-    let (ada, ben) = (account(store, "ada").await, account(store, "ben").await);
-    let secret = invite(store, "demo", owner, Role::Developer).await;
-    let hand_on = async |from, to, most| {
-        let handed = store.hand_on("demo", (from, to), most, Actor::Own.into(), NOW + 2);
-        handed.await.unwrap()
-    };
-    assert_eq!(hand_on(owner, ada, 9).await, HandedOn::NotADeveloper);
-    join(store, "demo", owner, (ada, Role::Viewer)).await;
-    assert_eq!(hand_on(owner, ada, 9).await, HandedOn::NotADeveloper);
-    join(store, "demo", owner, (ada, Role::Developer)).await;
-    join(store, "demo", owner, (ben, Role::Viewer)).await;
-    assert_eq!(hand_on(ben, ada, 9).await, HandedOn::NotOwner);
-    assert_eq!(hand_on(owner, ada, 0).await, HandedOn::TooManyProjects);
-    let by = || By::from(Actor::Operator);
-    store.suspend_player(ada, None, by(), NOW).await.unwrap();
-    assert_eq!(hand_on(owner, ada, 9).await, HandedOn::Suspended);
-    store.unsuspend_player(ada, by(), NOW).await.unwrap();
-    assert_eq!(hand_on(owner, ada, 1).await, HandedOn::Done);
-    assert_eq!(hand_on(owner, ada, 9).await, HandedOn::NotOwner);
-    let people = store.list_people("demo").await.unwrap();
-    let people: Vec<_> = people.iter().map(|one| (one.player, one.role)).collect();
-    let expected = [
-        (ada, Role::Owner),
-        (ben, Role::Viewer),
-        (owner, Role::Developer),
-    ];
-    assert_eq!(people, expected);
-    // The former owner's invitations are not the new one's.
-    assert_eq!(
-        accept(store, &secret, owner, NOW).await,
-        AcceptedInvitation::Gone
-    );
-    let told = &events_of(store, owner).await[0];
-    assert_eq!(told.kind, AuditKind::ProjectHandedOn);
-    assert_eq!((told.player, told.other), (Some(owner), Some(ada)));
 }
 
 pub async fn members_stay_with_a_transferred_project_and_go_with_a_removed_one(place: &dyn Place) {
@@ -593,7 +572,7 @@ pub async fn who_accepts_an_invitation_while_being_removed_is_no_member(place: &
             &handles,
             async |store| {
                 let by = Actor::Own.into();
-                let removed = store.remove_member(&slug, ada, Some(owner), by, NOW);
+                let removed = store.remove_member(&slug, Right::Owner(owner), ada, by, NOW);
                 removed.await.unwrap()
             },
             async |store| accept(&*store, &secret, ada, NOW).await,
@@ -614,93 +593,10 @@ pub async fn who_accepts_an_invitation_while_being_removed_is_no_member(place: &
 }
 
 /// Runs both at the same time on stores of their own.
-async fn at_once<A: Send + 'static, B: Send + 'static>(
+pub(super) async fn at_once<A: Send + 'static, B: Send + 'static>(
     handles: &Handles,
     one: impl AsyncFnOnce(Arc<dyn Store>) -> A,
     other: impl AsyncFnOnce(Arc<dyn Store>) -> B,
 ) -> (A, B) {
     tokio::join!(one(handles.next()), other(handles.next()))
-}
-
-pub async fn a_developer_who_leaves_while_the_project_is_handed_on_owns_it_or_left(
-    place: &dyn Place,
-) {
-    let handles = Handles::open(place).await;
-    let store = handles.next();
-    for round in 0..10 {
-        let slug = format!("game-{round}");
-        let owner = owner(&*store, &slug).await;
-        let ada = account(&*store, &format!("ada-{round}")).await;
-        join(&*store, &slug, owner, (ada, Role::Developer)).await;
-        let (handed, left) = at_once(
-            &handles,
-            async |store| {
-                let by = Actor::Own.into();
-                store.hand_on(&slug, (owner, ada), 9, by, NOW).await
-            },
-            async |store| {
-                let by = Actor::Member(ada).into();
-                store.remove_member(&slug, ada, None, by, NOW).await
-            },
-        )
-        .await;
-        let (handed, left) = (handed.unwrap(), left.unwrap());
-        let people = store.list_people(&slug).await.unwrap();
-        let roles: Vec<_> = people.iter().map(|one| (one.player, one.role)).collect();
-        match left {
-            ChangedMember::Done(_) => {
-                assert_eq!(handed, HandedOn::NotADeveloper);
-                assert_eq!(roles, [(owner, Role::Owner)]);
-            }
-            _ => {
-                assert_eq!(handed, HandedOn::Done);
-                assert_eq!(roles, [(ada, Role::Owner), (owner, Role::Developer)]);
-            }
-        }
-    }
-}
-
-pub async fn a_project_is_handed_on_once_and_nobody_joins_by_the_former_owners_invitation(
-    place: &dyn Place,
-) {
-    let handles = Handles::open(place).await;
-    let store = handles.next();
-    for round in 0..10 {
-        let slug = format!("game-{round}");
-        let owner = owner(&*store, &slug).await;
-        let mut others = Vec::new();
-        for name in ["ada", "ben", "cleo"] {
-            others.push(account(&*store, &format!("{name}-{round}")).await);
-        }
-        let (ada, ben, cleo) = (others[0], others[1], others[2]);
-        join(&*store, &slug, owner, (ada, Role::Developer)).await;
-        join(&*store, &slug, owner, (ben, Role::Developer)).await;
-        let by = || By::from(Actor::Own);
-        let (to_ada, to_ben) = at_once(
-            &handles,
-            async |store| store.hand_on(&slug, (owner, ada), 9, by(), NOW).await,
-            async |store| store.hand_on(&slug, (owner, ben), 9, by(), NOW).await,
-        )
-        .await;
-        let (to_ada, to_ben) = (to_ada.unwrap(), to_ben.unwrap());
-        let (new_owner, other) = match (to_ada, to_ben) {
-            (HandedOn::Done, HandedOn::NotOwner) => (ada, ben),
-            (HandedOn::NotOwner, HandedOn::Done) => (ben, ada),
-            both => panic!("{both:?}"),
-        };
-        let (invitation, secret) = new(new_owner, Role::Viewer, 20);
-        let (added, handed) = at_once(
-            &handles,
-            async |store| store.add_invitation(&slug, invitation, by()).await,
-            async |store| {
-                let between = (new_owner, other);
-                store.hand_on(&slug, between, 9, by(), NOW).await
-            },
-        )
-        .await;
-        added.unwrap();
-        assert_eq!(handed.unwrap(), HandedOn::Done);
-        let accepted = accept(&*store, &secret, cleo, NOW).await;
-        assert_eq!(accepted, AcceptedInvitation::Gone);
-    }
 }

@@ -77,6 +77,10 @@ pub(super) const MAIN: Schema = Schema {
             "V12__setters",
             include_str!("../migrations/0012_setters.sql"),
         ),
+        (
+            "V13__handovers",
+            include_str!("../migrations/0013_handovers.sql"),
+        ),
     ],
 };
 

@@ -48,7 +48,10 @@ pub(super) fn read(rows: &[Row]) -> Result<Vec<SetOutlet>, Error> {
     let known = [
         ("webhook", Outlet::Webhook),
         (Environment::Dev.as_str(), Outlet::Backend(Environment::Dev)),
-        (Environment::Prod.as_str(), Outlet::Backend(Environment::Prod)),
+        (
+            Environment::Prod.as_str(),
+            Outlet::Backend(Environment::Prod),
+        ),
     ];
     let mut outlets = Vec::new();
     for (name, outlet) in known {

@@ -2,12 +2,13 @@
 //! then, if it counts what a player has, the player's.
 
 use async_trait::async_trait;
-use platform_domain::audit::{Actor, AuditKind, By};
+use platform_domain::audit::{AuditKind, By};
 use platform_domain::clock::Millis;
 use platform_domain::device::TokenHash;
 use platform_domain::people::{
-    AcceptedInvitation, AddedInvitation, ChangedMember, FoundInvitation, HandedOn, Invitation,
-    MemberChange, NewInvitation, Outlet, PeopleLimits, Person, SetOutlet, regainable, set_by,
+    AcceptedInvitation, AddedInvitation, ChangedMember, FoundInvitation, Invitation, MemberChange,
+    NewInvitation, Outlet, PeopleLimits, Person, Right, SetOutlet, WithdrawnInvitation, regainable,
+    set_by,
 };
 use platform_domain::player::PlayerState;
 use platform_domain::project::Project;
@@ -22,7 +23,7 @@ use super::error::Error;
 use super::rows::{count, get};
 use super::store::PostgresStore;
 use super::transaction::Transaction;
-use super::{deploy_tokens, outlets, players, projects, webhooks};
+use super::{handovers, outlets, players, projects};
 
 #[async_trait]
 impl PeopleStore for PostgresStore {
@@ -132,11 +133,13 @@ impl PeopleStore for PostgresStore {
     async fn withdraw_invitation(
         &self,
         slug: &str,
+        right: Right,
         id: Uuid,
         by: By,
         now: Millis,
-    ) -> Result<Option<Invitation>, StoreError> {
-        transact!(self.main, transaction => withdraw_invitation(&transaction, slug, id, &by, now))
+    ) -> Result<WithdrawnInvitation, StoreError> {
+        transact!(self.main, transaction =>
+            withdraw_invitation(&transaction, slug, right, id, &by, now))
     }
 
     async fn accept_invitation(
@@ -165,23 +168,13 @@ impl PeopleStore for PostgresStore {
     async fn remove_member(
         &self,
         slug: &str,
+        right: Right,
         player: Uuid,
-        owner: Option<Uuid>,
         by: By,
         now: Millis,
     ) -> Result<ChangedMember, StoreError> {
-        transact!(self.main, transaction => remove_member(&transaction, slug, player, owner, &by, now))
-    }
-
-    async fn hand_on(
-        &self,
-        slug: &str,
-        between: (Uuid, Uuid),
-        most: u32,
-        by: By,
-        now: Millis,
-    ) -> Result<HandedOn, StoreError> {
-        transact!(self.main, transaction => hand_on(&transaction, slug, between, most, &by, now))
+        transact!(self.main, transaction =>
+            remove_member(&transaction, slug, right, player, &by, now))
     }
 }
 
@@ -225,7 +218,10 @@ fn found(row: &Row) -> Result<FoundInvitation, Error> {
 }
 
 /// Locks a project. Returns its id, and its owner.
-async fn lock(transaction: &Transaction, slug: &str) -> Result<Option<(i64, Option<Uuid>)>, Error> {
+pub(super) async fn lock(
+    transaction: &Transaction,
+    slug: &str,
+) -> Result<Option<(i64, Option<Uuid>)>, Error> {
     let row = transaction
         .row(
             "SELECT id, owner FROM projects WHERE slug = $1 AND removed_at IS NULL
@@ -238,7 +234,7 @@ async fn lock(transaction: &Transaction, slug: &str) -> Result<Option<(i64, Opti
 }
 
 /// Locks a project, and returns its id if this player owns it.
-async fn lock_owned(
+pub(super) async fn lock_owned(
     transaction: &Transaction,
     slug: &str,
     owner: Uuid,
@@ -248,7 +244,8 @@ async fn lock_owned(
     Ok(owned.map(|(project, _)| project))
 }
 
-async fn member(
+/// Returns a member of a project.
+pub(super) async fn member(
     transaction: &Transaction,
     project: i64,
     player: Uuid,
@@ -264,7 +261,7 @@ async fn member(
 }
 
 /// Runs a statement that counts rows.
-async fn number(
+pub(super) async fn number(
     transaction: &Transaction,
     sql: &str,
     value: super::database::Value<'_>,
@@ -319,13 +316,18 @@ async fn add_invitation(
 async fn withdraw_invitation(
     transaction: &Transaction,
     slug: &str,
+    right: Right,
     id: Uuid,
     by: &By,
     now: Millis,
-) -> Result<Option<Invitation>, Error> {
-    let Some((project, _)) = lock(transaction, slug).await? else {
-        return Ok(None);
+) -> Result<WithdrawnInvitation, Error> {
+    let (project, owner) = match lock(transaction, slug).await? {
+        Some((project, owner)) => (Some(project), owner),
+        None => (None, None),
     };
+    if !right.decides(owner) {
+        return Ok(WithdrawnInvitation::NotOwner);
+    }
     let row = transaction
         .row(
             "DELETE FROM invitations WHERE id = $1 AND project = $2 AND expires_at > $3
@@ -333,11 +335,13 @@ async fn withdraw_invitation(
             &[&id, &project, &now],
         )
         .await?;
-    let Some(row) = row else { return Ok(None) };
+    let Some(row) = row else {
+        return Ok(WithdrawnInvitation::Gone);
+    };
     let withdrawn = invitation(&row, 0)?;
     let (kind, role) = (AuditKind::InvitationWithdrawn, withdrawn.role.as_str());
     audit::add_of_project(transaction, kind, (slug, role), by, now).await?;
-    Ok(Some(withdrawn))
+    Ok(WithdrawnInvitation::Done(withdrawn))
 }
 
 async fn accept_invitation(
@@ -464,6 +468,7 @@ async fn change_role(
             .await?;
         let change = (player, Some(before), Some(role));
         if role < Role::Developer {
+            handovers::remove_to(transaction, project, player).await?;
             left = left_by(transaction, slug, player).await?;
         }
         add_of_member(transaction, (slug, Some(owner)), change, &left, by, now).await?;
@@ -519,26 +524,26 @@ async fn withdraw_after(
 async fn remove_member(
     transaction: &Transaction,
     slug: &str,
+    right: Right,
     player: Uuid,
-    expected: Option<Uuid>,
     by: &By,
     now: Millis,
 ) -> Result<ChangedMember, Error> {
-    let found = lock(transaction, slug).await?;
-    if expected.is_some() && found.and_then(|(_, owner)| owner) != expected {
-        return Ok(ChangedMember::NotOwner);
-    }
-    let Some((project, owner)) = found else {
+    let Some((project, owner)) = lock(transaction, slug).await? else {
         return Ok(ChangedMember::NotAMember);
     };
+    if !right.holds(owner, player) {
+        return Ok(ChangedMember::NotOwner);
+    }
     let Some(person) = member(transaction, project, player).await? else {
         return Ok(ChangedMember::NotAMember);
     };
     remove(transaction, project, player).await?;
+    handovers::remove_to(transaction, project, player).await?;
     let change = (player, Some(person.role), None);
     let left = left_by(transaction, slug, player).await?;
     add_of_member(transaction, (slug, owner), change, &left, by, now).await?;
-    let withdrawn = if by.actor == Actor::Member(player) {
+    let withdrawn = if right == Right::Member(player) {
         0
     } else {
         withdraw_after(transaction, (project, slug), (person.role, None), by, now).await?
@@ -561,56 +566,8 @@ async fn remove(transaction: &Transaction, project: i64, player: Uuid) -> Result
         .map(drop)
 }
 
-async fn hand_on(
-    transaction: &Transaction,
-    slug: &str,
-    (from, to): (Uuid, Uuid),
-    most: u32,
-    by: &By,
-    now: Millis,
-) -> Result<HandedOn, Error> {
-    let Some(project) = lock_owned(transaction, slug, from).await? else {
-        return Ok(HandedOn::NotOwner);
-    };
-    let role = member(transaction, project, to).await?;
-    if role.map(|member| member.role) != Some(Role::Developer) {
-        return Ok(HandedOn::NotADeveloper);
-    }
-    // An operation that counts an owner's projects and adds one locks the owner's row.
-    let found = players::lock_one(transaction, to).await?;
-    if found.is_none_or(|found| found.state != PlayerState::Account) {
-        return Ok(HandedOn::Suspended);
-    }
-    let sql = "SELECT count(*) FROM projects WHERE owner = $1 AND removed_at IS NULL";
-    if number(transaction, sql, &to).await? >= i64::from(most) {
-        return Ok(HandedOn::TooManyProjects);
-    }
-    transaction
-        .execute(
-            "UPDATE projects SET owner = $2 WHERE id = $1",
-            &[&project, &to],
-        )
-        .await?;
-    new_owner(transaction, project, to).await?;
-    transaction
-        .execute(
-            "INSERT INTO members (project, player, role, since) VALUES ($1, $2, $3, $4)",
-            &[&project, &from, &Role::Developer.as_str(), &now],
-        )
-        .await?;
-    deploy_tokens::revoke_all(transaction, slug, now).await?;
-    webhooks::remove_of(transaction, project).await?;
-    let event = Entry::of(AuditKind::ProjectHandedOn, now)
-        .player(from)
-        .other(to)
-        .subject(slug)
-        .by(by);
-    audit::add(transaction, &event).await?;
-    Ok(HandedOn::Done)
-}
-
-/// Removes the new owner of a project from its members, and ends the invitations that the former
-/// owner made. The caller has locked the project.
+/// Removes the new owner of a project from its members, and ends the invitations and the offer that the
+/// former owner made. The caller has locked the project.
 pub(super) async fn new_owner(
     transaction: &Transaction,
     project: i64,
@@ -619,6 +576,6 @@ pub(super) async fn new_owner(
     remove(transaction, project, owner).await?;
     transaction
         .execute("DELETE FROM invitations WHERE project = $1", &[&project])
-        .await
-        .map(drop)
+        .await?;
+    handovers::remove_of(transaction, project).await
 }

@@ -126,6 +126,10 @@ pub(super) const MAIN: Schema = Schema(&[
         "V30__setters",
         include_str!("../migrations/0030_setters.sql"),
     ),
+    (
+        "V31__handovers",
+        include_str!("../migrations/0031_handovers.sql"),
+    ),
 ]);
 
 /// Frontend log records.

@@ -1,12 +1,13 @@
 //! The people of projects.
 
 use async_trait::async_trait;
-use platform_domain::audit::{Actor, AuditKind, By};
+use platform_domain::audit::{AuditKind, By};
 use platform_domain::clock::Millis;
 use platform_domain::device::TokenHash;
 use platform_domain::people::{
-    AcceptedInvitation, AddedInvitation, ChangedMember, FoundInvitation, HandedOn, Invitation,
-    MemberChange, NewInvitation, Outlet, PeopleLimits, Person, SetOutlet, regainable, set_by,
+    AcceptedInvitation, AddedInvitation, ChangedMember, FoundInvitation, Invitation, MemberChange,
+    NewInvitation, Outlet, PeopleLimits, Person, Right, SetOutlet, WithdrawnInvitation, regainable,
+    set_by,
 };
 use platform_domain::player::PlayerState;
 use platform_domain::project::Project;
@@ -21,7 +22,7 @@ use super::error::Error;
 use super::projects::{project, project_id};
 use super::rows::{count, uuid};
 use super::store::SqliteStore;
-use super::{deploy_tokens, outlets, player_rows, webhooks};
+use super::{handovers, outlets, player_rows};
 
 #[async_trait]
 impl PeopleStore for SqliteStore {
@@ -83,13 +84,14 @@ impl PeopleStore for SqliteStore {
     async fn withdraw_invitation(
         &self,
         slug: &str,
+        right: Right,
         id: Uuid,
         by: By,
         now: Millis,
-    ) -> Result<Option<Invitation>, StoreError> {
+    ) -> Result<WithdrawnInvitation, StoreError> {
         let slug = slug.to_owned();
         self.main
-            .write(move |connection| withdraw_invitation(connection, &slug, id, by, now))
+            .write(move |connection| withdraw_invitation(connection, &slug, right, id, by, now))
             .await
     }
 
@@ -116,35 +118,23 @@ impl PeopleStore for SqliteStore {
     ) -> Result<ChangedMember, StoreError> {
         let slug = slug.to_owned();
         self.main
-            .write(move |connection| change_role(connection, &slug, owner, (player, role), by, now))
+            .write(move |connection| {
+                change_role(connection, &slug, owner, (player, role), &by, now)
+            })
             .await
     }
 
     async fn remove_member(
         &self,
         slug: &str,
+        right: Right,
         player: Uuid,
-        owner: Option<Uuid>,
         by: By,
         now: Millis,
     ) -> Result<ChangedMember, StoreError> {
         let slug = slug.to_owned();
         self.main
-            .write(move |connection| remove_member(connection, &slug, player, owner, by, now))
-            .await
-    }
-
-    async fn hand_on(
-        &self,
-        slug: &str,
-        (from, to): (Uuid, Uuid),
-        most: u32,
-        by: By,
-        now: Millis,
-    ) -> Result<HandedOn, StoreError> {
-        let slug = slug.to_owned();
-        self.main
-            .write(move |connection| hand_on(connection, &slug, (from, to), most, by, now))
+            .write(move |connection| remove_member(connection, &slug, right, player, &by, now))
             .await
     }
 }
@@ -225,7 +215,12 @@ fn list_people(connection: &Connection, slug: &str) -> Result<Vec<Person>, Error
     Ok(people)
 }
 
-fn member(connection: &Connection, project: i64, player: Uuid) -> Result<Option<Person>, Error> {
+/// Returns a member of a project.
+pub(super) fn member(
+    connection: &Connection,
+    project: i64,
+    player: Uuid,
+) -> Result<Option<Person>, Error> {
     let mut statement = connection.prepare_cached(
         "SELECT m.player, o.username, m.role, m.since FROM members m
          JOIN players o ON o.id = m.player WHERE m.project = ?1 AND m.player = ?2",
@@ -235,7 +230,11 @@ fn member(connection: &Connection, project: i64, player: Uuid) -> Result<Option<
 }
 
 /// Returns the row of a project if this player owns it.
-fn owned(connection: &Connection, slug: &str, owner: Uuid) -> Result<Option<i64>, Error> {
+pub(super) fn owned(
+    connection: &Connection,
+    slug: &str,
+    owner: Uuid,
+) -> Result<Option<i64>, Error> {
     let found = connection
         .prepare_cached(
             "SELECT id FROM projects WHERE slug = ?1 AND owner = ?2 AND removed_at IS NULL",
@@ -347,18 +346,22 @@ fn find_invitation(
 fn withdraw_invitation(
     connection: &Connection,
     slug: &str,
+    right: Right,
     id: Uuid,
     by: By,
     now: Millis,
-) -> Result<Option<Invitation>, Error> {
+) -> Result<WithdrawnInvitation, Error> {
+    if !right.decides(audit::owner(connection, slug)?) {
+        return Ok(WithdrawnInvitation::NotOwner);
+    }
     let known = list_invitations(connection, slug, now)?;
     let Some(found) = known.into_iter().find(|one| one.id == id) else {
-        return Ok(None);
+        return Ok(WithdrawnInvitation::Gone);
     };
     remove_invitation(connection, id)?;
     let kind = AuditKind::InvitationWithdrawn;
     audit::add_of_project(connection, kind, (slug, found.role.as_str()), by, now)?;
-    Ok(Some(found))
+    Ok(WithdrawnInvitation::Done(found))
 }
 
 fn remove_invitation(connection: &Connection, id: Uuid) -> Result<(), Error> {
@@ -465,7 +468,7 @@ fn change_role(
     slug: &str,
     owner: Uuid,
     (player, role): (Uuid, Role),
-    by: By,
+    by: &By,
     now: Millis,
 ) -> Result<ChangedMember, Error> {
     let Some(project) = owned(connection, slug, owner)? else {
@@ -482,10 +485,11 @@ fn change_role(
             .execute(params![project, player.as_bytes(), role.as_str()])?;
         let change = (player, Some(before), Some(role));
         if role < Role::Developer {
+            handovers::remove_to(connection, project, player)?;
             left = set_by(outlets::list(connection, slug)?, player);
         }
         add_of_member(connection, slug, change, &left, by.clone(), now)?;
-        withdrawn = withdraw_after(connection, slug, (before, Some(role)), &by, now)?;
+        withdrawn = withdraw_after(connection, slug, (before, Some(role)), by, now)?;
     }
     person.role = role;
     Ok(ChangedMember::Done(MemberChange {
@@ -519,32 +523,31 @@ fn withdraw_after(
 fn remove_member(
     connection: &Connection,
     slug: &str,
+    right: Right,
     player: Uuid,
-    owner: Option<Uuid>,
-    by: By,
+    by: &By,
     now: Millis,
 ) -> Result<ChangedMember, Error> {
-    if let Some(owner) = owner
-        && owned(connection, slug, owner)?.is_none()
-    {
-        return Ok(ChangedMember::NotOwner);
-    }
     let project = match project_id(connection, slug) {
         Err(Error::Store(StoreError::Missing { .. })) => return Ok(ChangedMember::NotAMember),
         project => project?,
     };
+    if !right.holds(audit::owner(connection, slug)?, player) {
+        return Ok(ChangedMember::NotOwner);
+    }
     let Some(person) = member(connection, project, player)? else {
         return Ok(ChangedMember::NotAMember);
     };
     remove(connection, project, player)?;
-    let (before, leaves) = (person.role, by.actor == Actor::Member(player));
+    handovers::remove_to(connection, project, player)?;
+    let (before, leaves) = (person.role, right == Right::Member(player));
     let left = set_by(outlets::list(connection, slug)?, player);
     let change = (player, Some(before), None);
     add_of_member(connection, slug, change, &left, by.clone(), now)?;
     let withdrawn = if leaves {
         0
     } else {
-        withdraw_after(connection, slug, (before, None), &by, now)?
+        withdraw_after(connection, slug, (before, None), by, now)?
     };
     Ok(ChangedMember::Done(MemberChange {
         person,
@@ -561,62 +564,12 @@ fn remove(connection: &Connection, project: i64, player: Uuid) -> Result<(), Err
     Ok(())
 }
 
-fn hand_on(
-    connection: &Connection,
-    slug: &str,
-    (from, to): (Uuid, Uuid),
-    most: u32,
-    by: By,
-    now: Millis,
-) -> Result<HandedOn, Error> {
-    let Some(project) = owned(connection, slug, from)? else {
-        return Ok(HandedOn::NotOwner);
-    };
-    let role = member(connection, project, to)?.map(|member| member.role);
-    if role != Some(Role::Developer) {
-        return Ok(HandedOn::NotADeveloper);
-    }
-    let found = player_rows::find_player(connection, to)?;
-    if found.is_none_or(|found| found.state != PlayerState::Account) {
-        return Ok(HandedOn::Suspended);
-    }
-    let owned: u32 = connection
-        .prepare_cached("SELECT count(*) FROM projects WHERE owner = ?1 AND removed_at IS NULL")?
-        .query_row([to.as_bytes()], |row| row.get(0))?;
-    if owned >= most {
-        return Ok(HandedOn::TooManyProjects);
-    }
-    connection
-        .prepare_cached("UPDATE projects SET owner = ?2 WHERE id = ?1")?
-        .execute(params![project, to.as_bytes()])?;
-    new_owner(connection, project, to)?;
-    connection
-        .prepare_cached(
-            "INSERT INTO members (project, player, role, since) VALUES (?1, ?2, ?3, ?4)",
-        )?
-        .execute(params![
-            project,
-            from.as_bytes(),
-            Role::Developer.as_str(),
-            now
-        ])?;
-    deploy_tokens::revoke_all(connection, slug, now)?;
-    webhooks::remove_of(connection, project)?;
-    let event = Entry::of(AuditKind::ProjectHandedOn, now)
-        .player(from)
-        .other(to)
-        .subject(slug)
-        .by(by);
-    audit::add(connection, &event)?;
-    Ok(HandedOn::Done)
-}
-
-/// Removes the new owner of a project from its members, and ends the invitations that the former
-/// owner made.
+/// Removes the new owner of a project from its members, and ends the invitations and the offer that the
+/// former owner made.
 pub(super) fn new_owner(connection: &Connection, project: i64, owner: Uuid) -> Result<(), Error> {
     remove(connection, project, owner)?;
     connection
         .prepare_cached("DELETE FROM invitations WHERE project = ?1")?
         .execute([project])?;
-    Ok(())
+    handovers::remove_of(connection, project)
 }

@@ -236,6 +236,7 @@ fn remove_deleted(
         "DELETE FROM webhooks WHERE project = ?1",
         "DELETE FROM members WHERE project = ?1",
         "DELETE FROM invitations WHERE project = ?1",
+        "DELETE FROM handovers WHERE project = ?1",
         "DELETE FROM player_counts WHERE project = ?1",
         "DELETE FROM distinct_players WHERE project = ?1",
     ] {

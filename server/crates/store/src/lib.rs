@@ -14,6 +14,7 @@ mod device_codes;
 mod devices;
 mod environments;
 mod error_groups;
+mod handovers;
 mod keys;
 mod left_guests;
 mod listings;
@@ -49,6 +50,7 @@ pub use self::device_codes::DeviceCodeStore;
 pub use self::devices::DeviceStore;
 pub use self::environments::EnvironmentStore;
 pub use self::error_groups::ErrorGroupStore;
+pub use self::handovers::HandoverStore;
 pub use self::keys::KeyStore;
 pub use self::left_guests::LeftGuestStore;
 pub use self::listings::ListingStore;
@@ -212,6 +214,7 @@ pub trait Store:
     + DeviceStore
     + EnvironmentStore
     + ErrorGroupStore
+    + HandoverStore
     + KeyStore
     + LeftGuestStore
     + ListingStore

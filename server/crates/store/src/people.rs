@@ -6,8 +6,8 @@ use platform_domain::audit::By;
 use platform_domain::clock::Millis;
 use platform_domain::device::TokenHash;
 use platform_domain::people::{
-    AcceptedInvitation, AddedInvitation, ChangedMember, FoundInvitation, HandedOn, Invitation,
-    NewInvitation, PeopleLimits, Person, SetOutlet,
+    AcceptedInvitation, AddedInvitation, ChangedMember, FoundInvitation, Invitation, NewInvitation,
+    PeopleLimits, Person, Right, SetOutlet, WithdrawnInvitation,
 };
 use platform_domain::project::Project;
 use platform_protocol::people::Role;
@@ -61,15 +61,15 @@ pub trait PeopleStore: Send + Sync {
         now: Millis,
     ) -> Result<Option<FoundInvitation>, StoreError>;
 
-    /// Withdraws an open invitation of this project. Returns it; `None` if the project has no such
-    /// invitation.
+    /// Withdraws an open invitation of this project. The owner may, and administrators.
     async fn withdraw_invitation(
         &self,
         slug: &str,
+        right: Right,
         id: Uuid,
         by: By,
         now: Millis,
-    ) -> Result<Option<Invitation>, StoreError>;
+    ) -> Result<WithdrawnInvitation, StoreError>;
 
     /// Makes the player a member of the project of the open invitation with this secret, or raises
     /// a member's role to that of the invitation. This uses the invitation up.
@@ -84,7 +84,7 @@ pub trait PeopleStore: Send + Sync {
 
     /// Gives a member another role, which is not the owner's. `owner` must own the project at this
     /// moment. If the role is less, the open invitations for more are withdrawn, each with an event
-    /// of its own.
+    /// of its own, and an offer of the project to somebody who is no developer any more ends.
     async fn change_role(
         &self,
         slug: &str,
@@ -94,27 +94,15 @@ pub trait PeopleStore: Send + Sync {
         now: Millis,
     ) -> Result<ChangedMember, StoreError>;
 
-    /// Removes a member from a project which belongs to `owner`, or to anybody if that is `None`, as
-    /// when members remove themselves. If somebody else does it, all open invitations are withdrawn,
-    /// each with an event of its own.
+    /// Removes a member from a project: the member, the owner and administrators may. An offer of the
+    /// project to the member ends. If it is not the member who does it, all open invitations are
+    /// withdrawn, each with an event of its own.
     async fn remove_member(
         &self,
         slug: &str,
+        right: Right,
         player: Uuid,
-        owner: Option<Uuid>,
         by: By,
         now: Millis,
     ) -> Result<ChangedMember, StoreError>;
-
-    /// Hands a project on from its owner `from` to `to`, one of its developers, who may own at most
-    /// `most` projects. The former owner becomes a developer. The project's deploy tokens and open
-    /// invitations end, since the former owner made them.
-    async fn hand_on(
-        &self,
-        slug: &str,
-        (from, to): (Uuid, Uuid),
-        most: u32,
-        by: By,
-        now: Millis,
-    ) -> Result<HandedOn, StoreError>;
 }

@@ -297,6 +297,17 @@ pub const PARTS: &[Part] = &[
         ],
     ),
     Part::main(
+        "handovers",
+        &["project"],
+        &[
+            ("project", Integer),
+            ("owner", Uuid),
+            ("heir", Uuid),
+            ("offered_at", Integer),
+            ("expires_at", Integer),
+        ],
+    ),
+    Part::main(
         "invitations",
         &["id"],
         &[

@@ -17,13 +17,13 @@ use serde::{Deserialize, Serialize};
 use utoipa::{IntoParams, ToSchema};
 use uuid::Uuid;
 
-use super::people::{MemberRole, RoleName};
+use super::people::{MemberRole, RoleName, no_owner};
 use crate::auth::caller::{Access, AccountCaller, ApiCaller};
 use crate::auth::project_caller::{ProjectManager, ProjectOwner, ProjectPath};
 use crate::domain::date::rfc3339;
 use crate::domain::people::{
     AcceptedInvitation, AddedInvitation, INVITATION_MILLIS, Invitation, InvitationSecret,
-    NewInvitation, PeopleLimits,
+    NewInvitation, PeopleLimits, Right, WithdrawnInvitation,
 };
 use crate::projects::ProjectsState;
 use crate::projects::settings_limits::Act;
@@ -216,8 +216,7 @@ pub async fn create(
     match added.await? {
         AddedInvitation::Done => {}
         AddedInvitation::NotOwner => {
-            return Err(ApiError::new(ProblemCode::NotAllowed)
-                .with_detail("The project belongs to another account now."));
+            return Err(no_owner());
         }
         AddedInvitation::TooMany => {
             return Err(
@@ -257,10 +256,18 @@ pub async fn withdraw(
         )
     };
     let Path(InvitationPath { invitation }) = invitation.map_err(|_| missing())?;
+    let right = match manager.access {
+        Access::Role(_) => Right::Owner(manager.caller.player),
+        Access::Admin => Right::Administrator,
+    };
     let now = state.platform.clock.now();
     let (store, slug) = (&state.platform.store, &manager.project.slug);
-    let withdrawn = store.withdraw_invitation(slug, invitation, manager.by(), now);
-    Ok(ApiJson(withdrawn.await?.ok_or_else(missing)?.into()))
+    let withdrawn = store.withdraw_invitation(slug, right, invitation, manager.by(), now);
+    match withdrawn.await? {
+        WithdrawnInvitation::Done(invitation) => Ok(ApiJson(invitation.into())),
+        WithdrawnInvitation::NotOwner => Err(no_owner()),
+        WithdrawnInvitation::Gone => Err(missing()),
+    }
 }
 
 fn gone() -> ApiError {

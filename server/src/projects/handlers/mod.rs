@@ -7,6 +7,7 @@ pub mod deployed_file;
 pub mod deployment;
 pub mod environment;
 pub mod frames;
+pub mod handover;
 pub mod invitations;
 pub mod isolation;
 pub mod list_projects;

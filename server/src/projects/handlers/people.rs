@@ -1,5 +1,5 @@
-//! `GET /api/projects/<slug>/people`, `PUT` and `DELETE …/people/<sub>`, and
-//! `PUT /api/projects/<slug>/owner`: who may do what with a project.
+//! `GET /api/projects/<slug>/people`, and `PUT` and `DELETE …/people/<sub>`: who may do what with a
+//! project.
 
 use std::sync::Arc;
 
@@ -12,11 +12,14 @@ use serde::{Deserialize, Serialize};
 use utoipa::{IntoParams, ToSchema};
 use uuid::Uuid;
 
-use super::views::{DeployerView, ProjectView};
+use super::handover::HandoverView;
+use super::views::DeployerView;
 use crate::auth::caller::Access;
 use crate::auth::project_caller::{ProjectOwner, ProjectPath, ProjectReader};
 use crate::domain::date::rfc3339;
-use crate::domain::people::{ChangedMember, HandedOn, MemberChange, Outlet, Person, SetOutlet};
+use crate::domain::people::{
+    ChangedMember, Handover, MemberChange, Outlet, Person, Right, SetOutlet,
+};
 use crate::projects::ProjectsState;
 use crate::projects::settings_limits::Act;
 use crate::web::api::ApiJson;
@@ -195,6 +198,10 @@ pub struct PeopleView {
     /// How many people the project may have.
     #[schema(example = 50)]
     pub most: usize,
+    /// The offer of the project to one of its developers, which its owner, this developer and
+    /// administrators see; null without one.
+    #[schema(required)]
+    pub handover: Option<HandoverView>,
 }
 
 /// The new role of a member.
@@ -203,15 +210,6 @@ pub struct PeopleView {
 pub struct NewRole {
     /// What the member may do.
     role: MemberRole,
-}
-
-/// The account to hand a project on to.
-#[derive(Debug, Deserialize, ToSchema)]
-#[serde(deny_unknown_fields)]
-pub struct Heir {
-    /// The id of one of its developers.
-    #[schema(value_type = String, format = "uuid")]
-    sub: Uuid,
 }
 
 /// Lists the people of a project.
@@ -232,11 +230,27 @@ pub async fn list(
     let (store, slug) = (&state.platform.store, &reader.project.slug);
     let people = store.list_people(slug).await?;
     let outlets = store.list_outlets(slug).await?;
+    let handover = store
+        .find_handover(slug, state.platform.clock.now())
+        .await?;
+    let right = right(&reader);
+    let concerns = |one: &Handover| right.holds(reader.project.owner, one.heir);
     Ok(ApiJson(PeopleView {
         outlets: outlets.into_iter().map(SetOutletView::from).collect(),
         people: people.into_iter().map(PersonView::from).collect(),
         most: PER_PROJECT,
+        handover: handover.filter(concerns).map(HandoverView::from),
     }))
+}
+
+/// Returns by what right the caller decides about the people of the project.
+pub(super) const fn right(reader: &ProjectReader) -> Right {
+    let player = reader.caller.player;
+    match reader.access {
+        Access::Role(Role::Owner) => Right::Owner(player),
+        Access::Role(Role::Viewer | Role::Developer) => Right::Member(player),
+        Access::Admin => Right::Administrator,
+    }
 }
 
 fn no_member() -> ApiError {
@@ -244,7 +258,7 @@ fn no_member() -> ApiError {
 }
 
 /// The caller lost the project between the check of the request and the change.
-fn no_owner() -> ApiError {
+pub(super) fn no_owner() -> ApiError {
     ApiError::new(ProblemCode::NotAllowed)
         .with_detail("The project belongs to another account now.")
 }
@@ -310,11 +324,9 @@ pub async fn remove(
 ) -> Result<ApiJson<ChangedPersonView>, ApiError> {
     let sub = person.ok().map(|Path(PersonPath { sub })| sub);
     let slug = reader.project.slug.clone();
-    let mut owner = None;
     if sub != Some(reader.caller.player) {
         let found = reader.caller.project(&state.auth, &slug, Role::Owner);
         (reader.project, reader.access) = found.await?;
-        owner = reader.project.owner;
     }
     let sub = sub.ok_or_else(no_member)?;
     if reader.project.owner == Some(sub) {
@@ -322,75 +334,12 @@ pub async fn remove(
             "The owner cannot leave the project. Hand it on to one of its developers first.",
         ));
     }
-    let now = state.platform.clock.now();
+    let (right, now) = (right(&reader), state.platform.clock.now());
     let store = &state.platform.store;
-    let removed = store.remove_member(&slug, sub, owner, reader.by(), now);
+    let removed = store.remove_member(&slug, right, sub, reader.by(), now);
     match removed.await? {
         ChangedMember::Done(done) => Ok(ApiJson(done.into())),
         ChangedMember::NotOwner => Err(no_owner()),
         ChangedMember::NotAMember => Err(no_member()),
     }
-}
-
-/// Hands a project on to one of its developers. The former owner becomes a developer. Deploy tokens
-/// and open invitations end, since the former owner made them.
-///
-/// # Errors
-/// `not-found`, `not-allowed`, `invalid-request`, `quota-exceeded`.
-#[utoipa::path(
-    put,
-    path = "/api/projects/{slug}/owner",
-    operation_id = "handOn",
-    params(ProjectPath),
-    request_body = Heir,
-    responses(
-        (status = 200, description = "The project, which belongs to the other account.", body = ProjectView),
-        (status = 409, description = "`quota-exceeded`: the other account owns as many projects as it may."),
-    )
-)]
-pub async fn hand_on(
-    State(state): State<Arc<ProjectsState>>,
-    owner: ProjectOwner,
-    ApiJson(heir): ApiJson<Heir>,
-) -> Result<ApiJson<ProjectView>, ApiError> {
-    let refused = |code, sentence| Err(ApiError::new(code).with_detail(sentence));
-    let (from, to) = (owner.caller.player, heir.sub);
-    if from == to {
-        return refused(ProblemCode::InvalidRequest, "The project is yours already.");
-    }
-    let most = match state.platform.config.projects_per_account {
-        0 => u32::MAX,
-        most => most,
-    };
-    let (slug, now) = (&owner.project.slug, state.platform.clock.now());
-    let store = &state.platform.store;
-    let handed = store.hand_on(slug, (from, to), most, owner.by(), now);
-    match handed.await? {
-        HandedOn::Done => {}
-        HandedOn::NotOwner => return Err(no_owner()),
-        HandedOn::NotADeveloper => {
-            return refused(
-                ProblemCode::NotFound,
-                "A project can be handed on to one of its developers alone. Invite the account, or \
-                 make it a developer, first.",
-            );
-        }
-        HandedOn::Suspended => {
-            return refused(
-                ProblemCode::NotAllowed,
-                "This account is suspended, and the game would be offline.",
-            );
-        }
-        HandedOn::TooManyProjects => {
-            return refused(
-                ProblemCode::QuotaExceeded,
-                "This account owns as many projects as an account may. It has to delete or hand on \
-                 one of them first.",
-            );
-        }
-    }
-    state.hosting.refresh(slug).await?;
-    let found = store.find_project_for(slug, from).await?;
-    let (project, role) = found.ok_or_else(no_owner)?;
-    Ok(ApiJson(ProjectView::of(&state, project, role).await?))
 }

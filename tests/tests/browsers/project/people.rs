@@ -57,9 +57,9 @@ async fn somebody_joins_by_the_link_of_an_invitation(stage: Stage) {
     // A viewer is not offered what the platform would refuse.
     stage.open(&scene.tab("settings")).await;
     stage.says("You are a viewer of this project.").await;
-    let shown = "return ['people-owners', 'takedown-card', 'listing']
+    let shown = "return ['people-owners', 'takedown-card', 'listing', 'handover']
         .map((id) => document.getElementById(id).hidden)";
-    comes_to(&stage, shown, json!([true, true, true])).await;
+    comes_to(&stage, shown, json!([true, true, true, true])).await;
     stage.says("The game is not listed.").await;
     stage.open(&scene.tab("deployments")).await;
     stage.says("None yet. The last ten are kept").await;
@@ -83,7 +83,7 @@ async fn somebody_joins_by_the_link_of_an_invitation(stage: Stage) {
 
 async fn the_owner_invites_changes_roles_and_hands_the_project_on(stage: Stage) {
     let scene = Scene::start().await;
-    scene.joins("Ben", "viewer").await;
+    let other = scene.joins("Ben", "viewer").await;
     let cleo = scene.joins("Cleo", "developer").await;
     scene.open(&stage, "settings").await;
     stage.says("You are the owner of this project.").await;
@@ -105,13 +105,20 @@ async fn the_owner_invites_changes_roles_and_hands_the_project_on(stage: Stage) 
     stage.press(&format!("Make developer {ben}")).await;
     let roles = json!(["owner", "developer", "developer"]);
     comes_to(&stage, people, roles).await;
+    let webhook = Some(json!({ "url": "https://hooks.example/alerts" }));
+    let path = "/api/projects/game/webhook";
+    let (status, set) = other.ask(Method::PUT, path, webhook).await;
+    assert_eq!(status, 200, "{set}");
     stage.press("Create a link").await;
     comes_to(&stage, kind, json!(true)).await;
     stage.press(&format!("Remove… {ben}")).await;
     stage.says("Remove this person?").await;
     stage.press("Remove").await;
     comes_to(&stage, people, json!(["owner", "developer"])).await;
-    // Ben may know the link.
+    // What Ben has set stays, and Ben may know the link.
+    stage
+        .says("is not in the project any more, set the webhook")
+        .await;
     stage
         .says("is removed, and one open invitation is withdrawn.")
         .await;
@@ -121,9 +128,36 @@ async fn the_owner_invites_changes_roles_and_hands_the_project_on(stage: Stage) 
     stage
         .click("#people > li:nth-child(2) button:nth-of-type(2)")
         .await;
-    stage.says("Hand the project on?").await;
-    stage.press("Hand on").await;
-    stage.says("You are a developer of this project.").await;
-    let (_, project) = cleo.ask(Method::GET, "/api/projects/game", None).await;
+    stage.says("Offer the project?").await;
+    stage.press("Offer").await;
+    stage.says("who has not accepted yet, until").await;
+    stage.press("Withdraw the offer of the project").await;
+    stage.says("The offer is withdrawn.").await;
+    let accept = "/api/projects/game/handover/accept";
+    let (status, _) = cleo.ask(Method::POST, accept, None).await;
+    assert_eq!(status, 404);
+    stage
+        .click("#people > li:nth-child(2) button:nth-of-type(2)")
+        .await;
+    stage.says("Offer the project?").await;
+    stage.press("Offer").await;
+    stage.says("who has not accepted yet, until").await;
+    let (status, project) = cleo.ask(Method::POST, accept, None).await;
+    assert_eq!(status, 200, "{project}");
     assert_eq!(project["role"], "owner");
+    // The new owner offers it back, and the former one accepts on the page.
+    let (_, list) = cleo
+        .ask(Method::GET, "/api/projects/game/people", None)
+        .await;
+    let heir = json!({ "sub": list["people"][1]["sub"] });
+    let path = "/api/projects/game/handover";
+    let (status, offer) = cleo.ask(Method::PUT, path, Some(heir)).await;
+    assert_eq!(status, 200, "{offer}");
+    scene.open(&stage, "settings").await;
+    stage.says("You are a developer of this project.").await;
+    stage.says("The owner offers you this project, until").await;
+    stage.press("Accept… the offer of the project").await;
+    stage.says("Accept this project?").await;
+    stage.press("Accept").await;
+    stage.says("You are the owner of this project.").await;
 }
