@@ -1,8 +1,8 @@
-//! The platform with one game that has a file of 20 kB and its brotli variant. `cargo xtask bench`
-//! compares hosting with nginx.
+//! The platform with one game that has a file of 20 kB with its brotli variant, and one of 1 MB.
+//! `cargo xtask bench` compares hosting with nginx.
 //!
-//! `hosted_file <folder>`: the folder is for the data; the two files `file.js` and `file.js.br` are
-//! also written there, for the other server.
+//! `hosted_file <folder>`: the folder is for the data; the files `file.js`, `file.js.br` and
+//! `large.bin` are also written there, for the other servers.
 
 #![expect(
     clippy::print_stdout,
@@ -20,11 +20,13 @@ use platform_server::app::start::start;
 use platform_server::clock::{Clock as _, SystemClock};
 use platform_server::config::Config;
 use platform_server::domain::project::Project;
-use platform_server::entropy::SystemEntropy;
+use platform_server::entropy::{Entropy as _, SystemEntropy};
 use platform_server::projects::deploy::Target;
 
 /// The size of the file in bytes.
 const SIZE: usize = 20_000;
+/// The size of the large file in bytes.
+const LARGE: usize = 1_000_000;
 /// The project.
 const SLUG: &str = "bench";
 
@@ -36,6 +38,9 @@ async fn main() -> Result<(), Box<dyn Error>> {
     brotli::CompressorWriter::new(&mut brotli, 4_096, 11, 22).write_all(plain.as_bytes())?;
     std::fs::write(folder.join("file.js"), &plain)?;
     std::fs::write(folder.join("file.js.br"), &brotli)?;
+    let mut large = vec![0; LARGE];
+    SystemEntropy.fill(&mut large);
+    std::fs::write(folder.join("large.bin"), &large)?;
 
     let config = Config {
         listen: ([127, 0, 0, 1], 0).into(),
@@ -59,6 +64,7 @@ async fn main() -> Result<(), Box<dyn Error>> {
         ),
         ("file.js".to_owned(), Bytes::from(plain)),
         ("file.js.br".to_owned(), Bytes::from(brotli)),
+        ("large.bin".to_owned(), Bytes::from(large)),
     ];
     let target = Target::of_platform(SLUG, Environment::Prod);
     let deployments = &state.projects.deployments;

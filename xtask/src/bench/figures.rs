@@ -177,7 +177,7 @@ impl Figures {
         goals.extend(self.goals_of_traffic());
         goals.extend(startup::goals(&self.startup));
         goals.extend(startup::goals_of_frames(&self.frames));
-        goals.extend(self.hosting_goals());
+        goals.extend(self.hosting.goals());
         goals.extend(self.large_goals());
         goals.extend(self.nodes.goals());
         goals
@@ -257,24 +257,6 @@ impl Figures {
         ]
     }
 
-    fn hosting_goals(&self) -> [Goal; 2] {
-        use Limit::AtLeast;
-        [
-            goal(
-                "a file of 20 kB in brotli / nginx",
-                self.hosting.files_ratio,
-                AtLeast(0.9),
-                "×",
-            ),
-            goal(
-                "a file that has not changed / nginx",
-                self.hosting.unchanged_ratio,
-                AtLeast(0.9),
-                "×",
-            ),
-        ]
-    }
-
     fn named(&self) -> [(&'static str, &Series); 5] {
         [
             ("bare axum handler, one p256 signature", &self.bare),
@@ -305,6 +287,7 @@ impl Figures {
             let decimals = if figure.value < 100.0 { 2 } else { 0 };
             format!("| {name} | {} | |", figure.cell(decimals))
         }));
+        lines.extend(self.hosting.markdown());
         lines.extend(startup::markdown(&self.startup));
         lines.extend(startup::markdown_of_frames(&self.frames));
         lines.extend([
@@ -333,16 +316,12 @@ impl Figures {
     }
 
     /// What has no 99th percentile.
-    fn traffic(&self) -> [(&'static str, Estimate); 8] {
-        let (ingest, hosting) = (&self.ingest, &self.hosting);
+    fn traffic(&self) -> [(&'static str, Estimate); 4] {
+        let ingest = &self.ingest;
         [
             ("heartbeats, one token", ingest.beats),
             ("bare axum handler, last-seen in memory", ingest.bare_beats),
             ("frontend log records, 50 a request", ingest.records),
-            ("a deployed file of 20 kB in brotli", hosting.files),
-            ("nginx, the same", hosting.nginx_files),
-            ("a deployed file that has not changed", hosting.unchanged),
-            ("nginx, the same", hosting.nginx_unchanged),
             (
                 "a backend by way of the platform / straight, ×",
                 self.proxy.ratio,
@@ -402,6 +381,7 @@ pub(super) fn table_of(goals: &[Goal]) -> Vec<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::bench::hosting::Answers;
     use crate::bench::nodes::{Rate, Stores};
 
     fn series(rates: &[f64], p99: f64) -> Series {
@@ -437,6 +417,19 @@ mod tests {
         }
     }
 
+    /// The same ratio for each file.
+    fn hosting(ratio: f64) -> Hosting {
+        let answers = Answers {
+            ratio: certain(ratio),
+            ..Answers::default()
+        };
+        Hosting {
+            file: answers,
+            unchanged: answers,
+            large: answers,
+        }
+    }
+
     /// Six rounds, the fewest that give an interval.
     fn good() -> Figures {
         let twice = |rates: [f64; 3], p99| series(&[rates, rates].concat(), p99);
@@ -463,11 +456,7 @@ mod tests {
                 grown_kilobytes: certain(9_000.0),
                 ..Followers::default()
             },
-            hosting: Hosting {
-                files_ratio: certain(1.0),
-                unchanged_ratio: certain(1.0),
-                ..Hosting::default()
-            },
+            hosting: hosting(1.0),
             large: Large {
                 ready: certain(200.0),
                 p99: [("home page", certain(9.0))].into(),
@@ -525,11 +514,7 @@ mod tests {
             wrong: 1,
             ..Followers::default()
         };
-        bad.hosting = Hosting {
-            files_ratio: certain(0.89),
-            unchanged_ratio: certain(0.89),
-            ..Hosting::default()
-        };
+        bad.hosting = hosting(0.89);
         bad.large.ready = certain(501.0);
         bad.large.p99 = [("home page", certain(9.0)), ("log search", certain(20.1))].into();
         bad.proxy.added_p50 = certain(0.51);

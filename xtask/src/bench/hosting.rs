@@ -1,5 +1,5 @@
-//! A deployed file compared with the same file from Debian's nginx. Both come from memory: ours
-//! from the server's cache, nginx's from the system's.
+//! Deployed files compared with the same files from Debian's nginx, and from hyper and axum alone,
+//! which show what the libraries allow. All come from memory: nginx's from the system's cache.
 
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
@@ -7,8 +7,9 @@ use std::process::{Child, Command, Stdio};
 use anyhow::{Context, Result, ensure};
 use serde::Serialize;
 
-use super::process::Process;
-use super::statistics::{Estimate, median_of};
+use super::figures::{Goal, goal};
+use super::process::{Process, Site};
+use super::statistics::{Estimate, Limit, median_of};
 use super::wrk::{self, Load};
 use crate::terminal::{self, Stopwatch};
 use crate::workspace::Workspace;
@@ -18,21 +19,75 @@ const ROUNDS: usize = 9;
 /// How long nginx may take to listen.
 const PATIENCE: std::time::Duration = std::time::Duration::from_secs(10);
 
+/// The servers: ours, nginx, hyper alone, and axum alone.
+const SERVERS: usize = 4;
+
+/// What the rounds gave for one request.
+#[derive(Clone, Copy, Debug, Default, Serialize)]
+pub(super) struct Answers {
+    /// Our responses per second.
+    pub(super) ours: Estimate,
+    /// Those of nginx.
+    pub(super) nginx: Estimate,
+    /// Those of a handler of hyper that does nothing else: what our HTTP library allows.
+    pub(super) hyper: Estimate,
+    /// Those of a handler of axum that does nothing else.
+    pub(super) axum: Estimate,
+    /// Ours divided by nginx's.
+    pub(super) ratio: Estimate,
+    /// Those of hyper divided by nginx's.
+    pub(super) hyper_ratio: Estimate,
+}
+
 /// The medians of the rounds.
 #[derive(Clone, Copy, Debug, Default, Serialize)]
 pub(super) struct Hosting {
-    /// A file of 20 kB in brotli, responses per second.
-    pub(super) files: Estimate,
-    /// The same from nginx.
-    pub(super) nginx_files: Estimate,
-    /// Ours divided by nginx's.
-    pub(super) files_ratio: Estimate,
-    /// Responses "not modified" per second.
-    pub(super) unchanged: Estimate,
-    /// The same from nginx.
-    pub(super) nginx_unchanged: Estimate,
-    /// Ours divided by nginx's.
-    pub(super) unchanged_ratio: Estimate,
+    /// A file of 20 kB in brotli.
+    pub(super) file: Answers,
+    /// "Not modified".
+    pub(super) unchanged: Answers,
+    /// A file of 1 MB.
+    pub(super) large: Answers,
+}
+
+impl Hosting {
+    /// The kinds of requests, with their names.
+    const fn kinds(&self) -> [(&'static str, &Answers); 3] {
+        [
+            ("a file of 20 kB in brotli", &self.file),
+            ("a file that has not changed", &self.unchanged),
+            ("a file of 1 MB", &self.large),
+        ]
+    }
+
+    /// The goals.
+    pub(super) fn goals(&self) -> [Goal; 3] {
+        let at_least = |name, of: &Answers, limit| goal(name, of.ratio, Limit::AtLeast(limit), "×");
+        [
+            at_least("a file of 20 kB in brotli / nginx", &self.file, 1.0),
+            at_least("a file that has not changed / nginx", &self.unchanged, 1.0),
+            at_least("a file of 1 MB / nginx", &self.large, 0.9),
+        ]
+    }
+
+    /// The figures as a Markdown table.
+    pub(super) fn markdown(&self) -> Vec<String> {
+        let mut lines = vec![
+            String::new(),
+            "| deployed files, responses/s | platform | nginx | hyper alone | axum alone | platform / nginx | hyper / nginx |".to_owned(),
+            "|---|---:|---:|---:|---:|---:|---:|".to_owned(),
+        ];
+        lines.extend(self.kinds().map(|(name, of)| {
+            let rates = [of.ours, of.nginx, of.hyper, of.axum].map(|rate| rate.cell(0));
+            let ratios = [of.ratio, of.hyper_ratio].map(|ratio| ratio.cell(2));
+            format!(
+                "| {name} | {} | {} |",
+                rates.join(" | "),
+                ratios.join(" | ")
+            )
+        }));
+        lines
+    }
 }
 
 /// A running nginx; it ends when this is dropped.
@@ -94,8 +149,61 @@ fn configuration(folder: &Path, port: u16) -> String {
              location /file.js.br {{\n\
                default_type text/javascript;\n      add_header Content-Encoding br;\n\
                add_header Cache-Control no-cache;\n      add_header Vary Accept-Encoding;\n\
-             }}\n  }}\n}}\n"
+             }}\n    location /large.bin {{\n      add_header Cache-Control no-cache;\n    }}\n\
+           }}\n}}\n"
     )
+}
+
+/// Starts a server that does nothing but return the file.
+fn bare(workspace: &Workspace, folder: &Path, framework: &str) -> Result<Process> {
+    let program = workspace.binary(true, "examples/bare_file");
+    Process::start(Command::new(program).arg(folder).arg(framework))
+}
+
+/// A server that the load is sent to.
+struct Server {
+    name: &'static str,
+    address: String,
+    host: String,
+    /// The path of the file in brotli.
+    path: &'static str,
+    tag: String,
+}
+
+impl Server {
+    fn of(name: &'static str, site: &Site, host: String, path: &'static str) -> Result<Self> {
+        let answer = site.ask("GET", &host, path, "Accept-Encoding: br\r\n")?;
+        let is_brotli = answer.to_ascii_lowercase().contains("content-encoding: br");
+        ensure!(is_brotli, "{name} did not send the file in brotli");
+        Ok(Self {
+            name,
+            address: site.address.to_string(),
+            host,
+            path,
+            tag: entity_tag(&answer).with_context(|| format!("{name}'s file has no ETag"))?,
+        })
+    }
+
+    /// The loads of each kind.
+    fn loads(&self, folder: &Path) -> Result<[Load; 3]> {
+        let accept = [("Host", self.host.as_str()), ("Accept-Encoding", "br")];
+        let tagged = [&accept[..], &[("If-None-Match", self.tag.as_str())]].concat();
+        let load = |kind: &str, path: &str, headers: &[(&str, &str)]| {
+            let script = folder.join(format!("{}-{kind}.lua", self.name));
+            std::fs::write(&script, wrk::get_script(headers))
+                .with_context(|| format!("cannot write {}", script.display()))?;
+            anyhow::Ok(Load {
+                name: self.name,
+                url: format!("http://{}{path}", self.address),
+                script,
+            })
+        };
+        Ok([
+            load("file", self.path, &accept)?,
+            load("unchanged", self.path, &tagged)?,
+            load("large", "/large.bin", &accept)?,
+        ])
+    }
 }
 
 /// Measures all of it.
@@ -105,52 +213,34 @@ pub(super) fn measure(workspace: &Workspace, folder: &Path) -> Result<Hosting> {
     let ours =
         Process::start(Command::new(workspace.binary(true, "examples/hosted_file")).arg(&folder))?;
     let nginx = Nginx::start(&folder)?;
-    let host = ours.host("bench");
-    let answer = ours.ask("GET", &host, "/file.js", "Accept-Encoding: br\r\n")?;
-    ensure!(
-        answer.to_ascii_lowercase().contains("content-encoding: br"),
-        "the brotli sibling was not sent"
-    );
-    let our_url = format!("http://{}/file.js", ours.address);
-    let nginx_url = format!("http://127.0.0.1:{}/file.js.br", nginx.port);
-    let get = |name: &'static str, file: &str, url: &str, headers: &[(&str, &str)]| {
-        let lua = folder.join(format!("{file}.lua"));
-        std::fs::write(&lua, wrk::get_script(headers))
-            .with_context(|| format!("cannot write {}", lua.display()))?;
-        anyhow::Ok(Load {
-            name,
-            url: url.to_owned(),
-            script: lua,
-        })
+    let hyper = bare(workspace, &folder, "hyper")?;
+    let axum = bare(workspace, &folder, "axum")?;
+    let of_nginx = Site {
+        address: ([127, 0, 0, 1], nginx.port).into(),
+        origin: "http://localhost".to_owned(),
     };
-    let accept = ("Accept-Encoding", "br");
-    let tag = entity_tag(&answer).context("our file has no ETag")?;
-    let nginx_tag = nginx_tag(&nginx)?;
-    let loads = [
-        get("file", "ours", &our_url, &[("Host", &host), accept])?,
-        get("nginx file", "nginx", &nginx_url, &[accept])?,
-        get(
-            "unchanged",
-            "ours-unchanged",
-            &our_url,
-            &[("Host", &host), accept, ("If-None-Match", &tag)],
-        )?,
-        get(
-            "nginx unchanged",
-            "nginx-unchanged",
-            &nginx_url,
-            &[accept, ("If-None-Match", &nginx_tag)],
-        )?,
+    let any = || "localhost".to_owned();
+    let servers: [Server; SERVERS] = [
+        Server::of("ours", &ours, ours.host("bench"), "/file.js")?,
+        Server::of("nginx", &of_nginx, any(), "/file.js.br")?,
+        Server::of("hyper", &hyper, any(), "/file.js")?,
+        Server::of("axum", &axum, any(), "/file.js")?,
     ];
+    let mut loads = Vec::new();
+    for server in &servers {
+        loads.push(server.loads(&folder)?);
+    }
     let mut rounds = Vec::new();
     // The first turn is a warm-up and does not count.
     for number in 0..=ROUNDS {
         terminal::note(&format!("bench: hosting, round {number} of {ROUNDS}"));
-        let mut rates = [0.0; 4];
-        for place in super::turn(number, loads.len()) {
-            let load = &loads[place];
-            let sample = wrk::run(load).with_context(|| format!("{} failed", load.name))?;
-            rates[place] = sample.per_second;
+        let mut rates = [[0.0; SERVERS]; 3];
+        for (kind, rates) in rates.iter_mut().enumerate() {
+            for place in super::turn(number, SERVERS) {
+                let load = &loads[place][kind];
+                let sample = wrk::run(load).with_context(|| format!("{} failed", load.name))?;
+                rates[place] = sample.per_second;
+            }
         }
         if number > 0 {
             rounds.push(rates);
@@ -159,15 +249,23 @@ pub(super) fn measure(workspace: &Workspace, folder: &Path) -> Result<Hosting> {
     Ok(medians(&rounds))
 }
 
-fn medians(rounds: &[[f64; 4]]) -> Hosting {
-    let of = |figure: fn(&[f64; 4]) -> f64| median_of(rounds, figure);
+fn medians(rounds: &[[[f64; SERVERS]; 3]]) -> Hosting {
+    let answers = |kind: usize| {
+        let rate = |server: usize| median_of(rounds, |round| round[kind][server]);
+        let ratio = |server: usize| median_of(rounds, |round| round[kind][server] / round[kind][1]);
+        Answers {
+            ours: rate(0),
+            nginx: rate(1),
+            hyper: rate(2),
+            axum: rate(3),
+            ratio: ratio(0),
+            hyper_ratio: ratio(2),
+        }
+    };
     Hosting {
-        files: of(|rates| rates[0]),
-        nginx_files: of(|rates| rates[1]),
-        files_ratio: of(|rates| rates[0] / rates[1]),
-        unchanged: of(|rates| rates[2]),
-        nginx_unchanged: of(|rates| rates[3]),
-        unchanged_ratio: of(|rates| rates[2] / rates[3]),
+        file: answers(0),
+        unchanged: answers(1),
+        large: answers(2),
     }
 }
 
@@ -178,18 +276,6 @@ fn entity_tag(answer: &str) -> Option<String> {
         name.eq_ignore_ascii_case("etag")
             .then(|| value.trim().to_owned())
     })
-}
-
-fn nginx_tag(nginx: &Nginx) -> Result<String> {
-    use std::io::{Read as _, Write as _};
-    let mut stream = std::net::TcpStream::connect(("127.0.0.1", nginx.port))?;
-    write!(
-        stream,
-        "GET /file.js.br HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n"
-    )?;
-    let mut answer = Vec::new();
-    stream.read_to_end(&mut answer)?;
-    entity_tag(&String::from_utf8_lossy(&answer)).context("nginx's file has no ETag")
 }
 
 #[cfg(test)]
@@ -207,12 +293,9 @@ mod tests {
 
     #[test]
     fn a_ratio_is_the_median_of_the_rounds_ratios() {
-        let measured = medians(&[
-            [9.0, 10.0, 4.0, 4.0],
-            [1.0, 1.0, 1.0, 2.0],
-            [5.0, 2.0, 3.0, 1.0],
-        ]);
-        assert!((measured.files_ratio.value - 1.0).abs() < 1e-9);
-        assert!((measured.unchanged_ratio.value - 1.0).abs() < 1e-9);
+        let round = |ours, nginx| [[ours, nginx, 2.0 * nginx, nginx]; 3];
+        let measured = medians(&[round(9.0, 10.0), round(1.0, 1.0), round(5.0, 2.0)]);
+        assert!((measured.file.ratio.value - 1.0).abs() < 1e-9);
+        assert!((measured.large.hyper_ratio.value - 2.0).abs() < 1e-9);
     }
 }

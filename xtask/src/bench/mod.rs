@@ -42,11 +42,12 @@ const ROUNDS: usize = 9;
 const STARTS: usize = 9;
 
 /// The programs that are measured beside the server.
-const EXAMPLES: [&str; 8] = [
+const EXAMPLES: [&str; 9] = [
     "bare_sign",
     "bare_beat",
     "raw_log_rows",
     "hosted_file",
+    "bare_file",
     "bare_backend",
     "large_store",
     "store_rates",
@@ -62,6 +63,8 @@ pub(crate) enum Part {
     Startup,
     /// What the runtime costs a game's frames.
     Frames,
+    /// Deployed files, beside nginx, hyper and axum.
+    Files,
 }
 
 /// Measures how everything grows, and writes the plots into `docs/performance`. The largest sizes are
@@ -95,7 +98,8 @@ pub(crate) fn run(workspace: &Workspace, share: f64, only: Option<Part>) -> Resu
     build::cluster(workspace, true)?;
     let mut examples = vec!["build", "--release", "--workspace", "--features", FEATURES];
     let needed = match only {
-        Some(_) => &["store_rates"][..],
+        Some(Part::Files) => &["hosted_file", "bare_file"][..],
+        Some(_) => &["store_rates"],
         None => &EXAMPLES,
     };
     examples.extend(needed.iter().flat_map(|example| ["--example", example]));
@@ -110,6 +114,13 @@ pub(crate) fn run(workspace: &Workspace, share: f64, only: Option<Part>) -> Resu
         return Ok(tell(
             &goals,
             &[machine.markdown(), nodes.markdown()].concat(),
+        ));
+    }
+    if only == Some(Part::Files) {
+        let hosting = hosting::measure(workspace, folder.path())?;
+        return Ok(tell(
+            &hosting.goals(),
+            &[machine.markdown(), hosting.markdown()].concat(),
         ));
     }
     let sizes = Sizes::read(&workspace.root)?;
