@@ -49,6 +49,7 @@ pub mod foreign_cookies;
 pub mod form;
 pub mod gzip_stream;
 mod head_budget;
+mod head_timer;
 pub mod json;
 pub mod limiter;
 pub mod minimum_rate;

@@ -11,14 +11,16 @@ use axum::http::{Request, StatusCode};
 use axum::response::Response;
 use hyper::server::conn::http1::Builder;
 use hyper::service::service_fn;
-use hyper_util::rt::{TokioIo, TokioTimer};
+use hyper_util::rt::TokioIo;
 use socket2::{SockRef, TcpKeepalive};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::watch;
+use tokio::time::Instant;
 
 use super::client_address::Network;
 use super::connection_state::{Answering, Turn};
 use super::head_budget::{HeadBudget, HeadMeter, MAX_HEAD, Metered};
+use super::head_timer::HeadTimer;
 use super::minimum_rate::Pace;
 use super::open_files;
 use super::places::{Group, LONG, Place, Places, Stay};
@@ -246,7 +248,7 @@ async fn accept(listener: &TcpListener) -> Option<(TcpStream, SocketAddr)> {
 fn protocol(limits: &ConnectionLimits) -> Builder {
     let mut builder = Builder::new();
     builder
-        .timer(TokioTimer::new())
+        // With the timer of each connection.
         .header_read_timeout(limits.head)
         .max_buf_size(MAX_HEAD);
     builder
@@ -254,7 +256,7 @@ fn protocol(limits: &ConnectionLimits) -> Builder {
 
 /// Responds to the requests of one connection, and to no further one after the shutdown has begun.
 async fn connection<A: Application>(
-    protocol: Builder,
+    mut protocol: Builder,
     (stream, meter, limits): (TcpStream, Arc<HeadMeter>, ConnectionLimits),
     (peer, place): (SocketAddr, Place),
     app: Arc<A>,
@@ -271,7 +273,9 @@ async fn connection<A: Application>(
         explaining.explain_unread(status)
     });
     let in_use = place.clone();
-    let watching = watch_over(Arc::clone(&turn), limits.long, pace);
+    let head = HeadTimer::new();
+    protocol.timer(head.clone());
+    let watching = watch_over(Arc::clone(&turn), head, limits, pace);
     let service = service_fn(move |request: hyper::Request<hyper::body::Incoming>| {
         let (app, meter) = (Arc::clone(&app), Arc::clone(&meter));
         let metered = meter.answer();
@@ -313,11 +317,20 @@ async fn connection<A: Application>(
     }
 }
 
-/// Checks regularly how fast a connection's request progresses. hyper does not produce more of a
-/// response while its peer does not read.
-async fn watch_over(turn: Arc<Turn>, long: Duration, pace: Pace) -> Infallible {
+/// Checks regularly how fast a connection's request progresses, and wakes hyper at the end of the time
+/// limit for a head. hyper does not produce more of a response while its peer does not read.
+async fn watch_over(
+    turn: Arc<Turn>,
+    head: HeadTimer,
+    limits: ConnectionLimits,
+    pace: Pace,
+) -> Infallible {
     loop {
-        tokio::time::sleep_until(turn.look(long, pace)).await;
+        let now = Instant::now();
+        let look = turn.look(limits.long, pace);
+        // The limit of a head that begins later ends later.
+        let end = head.end(now).unwrap_or(now + limits.head);
+        tokio::time::sleep_until(look.min(end).min(now + limits.head)).await;
     }
 }
 
