@@ -7,8 +7,15 @@
 //!
 //! Some connections are long-lived: `lasting` limits how many.
 
+//!
+//! Every request changes whether its connection waits, so that takes no lock: the connection only
+//! stores it. The table lists the connections by when they began to wait as far as it knows, which is
+//! never later than they did. Only when a slot is needed, it asks the first ones how it is now, and
+//! corrects its list until the first one is right.
+
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::net::IpAddr;
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use tokio::sync::Notify;
@@ -22,9 +29,21 @@ use self::lasting::Crowd;
 pub(crate) use self::lasting::LONG;
 pub use self::lasting::{Lasting, Stay};
 
+/// The state of a connection: one of the next three, or its rank.
+type State = u64;
+/// In use, and still listed with an earlier rank.
+const LISTED: State = 0;
+/// In use, and not listed.
+const UNLISTED: State = 1;
+/// Told to close.
+const LEAVING: State = 2;
+/// The first rank.
+const FIRST: Rank = 3;
+
 /// The order in which connections are closed: first those that wait, oldest first; then those that
-/// lag.
-type Rank = (bool, u64);
+/// lag, which have this bit.
+type Rank = u64;
+const LAGS: Rank = 1 << 63;
 
 /// The groups by which connections are counted, in addition to their total number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -50,6 +69,10 @@ pub(super) struct Places(Arc<Shared>);
 struct Shared {
     all: usize,
     table: Mutex<Table>,
+    /// The number for the next connection that waits or lags.
+    next: AtomicU64,
+    /// The number of new connections that wait for a slot.
+    asking: AtomicUsize,
     /// The long-lived connections.
     crowd: Crowd,
     /// Notifies that a connection ended, or began to wait.
@@ -61,10 +84,8 @@ struct Table {
     held: usize,
     /// The number of connections that were told to close and have not closed yet.
     leaving: usize,
-    /// The number for the next connection that waits or lags.
-    next: u64,
-    /// The connections that wait or lag.
-    waiting: BTreeMap<Rank, CancellationToken>,
+    /// The connections that waited or lagged when they were last asked.
+    waiting: BTreeMap<Rank, Arc<Seat>>,
     groups: HashMap<Group, Members>,
 }
 
@@ -72,6 +93,34 @@ struct Table {
 struct Members {
     held: usize,
     waiting: BTreeSet<Rank>,
+}
+
+/// What the table and a connection know of each other.
+#[derive(Debug)]
+struct Seat {
+    groups: Vec<Group>,
+    give_way: CancellationToken,
+    state: AtomicU64,
+    /// The rank in the table, or 0; only used under the table's lock.
+    listed: AtomicU64,
+}
+
+impl Seat {
+    /// Changes the state, unless the connection was told to close. Returns the state before.
+    fn change(&self, to: impl Fn(State) -> State) -> State {
+        let changed = self
+            .state
+            .fetch_update(Ordering::SeqCst, Ordering::SeqCst, |now| {
+                (now != LEAVING).then(|| to(now))
+            });
+        changed.unwrap_or(LEAVING)
+    }
+
+    /// Changes the state, if it is still this one. Returns what it is instead.
+    fn change_from(&self, from: State, to: State) -> Result<State, State> {
+        self.state
+            .compare_exchange(from, to, Ordering::SeqCst, Ordering::SeqCst)
+    }
 }
 
 /// The reason why there was no slot.
@@ -89,6 +138,8 @@ impl Places {
         Self(Arc::new(Shared {
             all,
             table: Mutex::default(),
+            next: AtomicU64::new(FIRST),
+            asking: AtomicUsize::new(0),
             crowd: Crowd::of(all),
             changed: Notify::new(),
         }))
@@ -98,6 +149,7 @@ impl Places {
     /// of the groups has reached its limit and all of its connections are in use. If all slots are
     /// in use, it waits until a connection ends.
     pub(super) async fn take(&self, groups: &[(Group, usize)]) -> Option<Place> {
+        let _asking = Asking::begin(&self.0.asking);
         loop {
             let changed = self.0.changed.notified();
             match self.try_take(groups) {
@@ -121,21 +173,20 @@ impl Places {
 
     fn try_take(&self, groups: &[(Group, usize)]) -> Result<Place, Full> {
         let mut table = self.table();
-        let full = groups.iter().find_map(|(group, limit)| {
-            let members = table.groups.get(group)?;
-            (members.held >= *limit).then(|| members.waiting.first().copied())
+        let full = groups.iter().find(|(group, limit)| {
+            let members = table.groups.get(group);
+            members.is_some_and(|members| members.held >= *limit)
         });
-        let all_are_held = table.held >= self.0.all;
-        if full.is_some() || all_are_held {
+        if full.is_some() || table.held >= self.0.all {
             if table.leaving > 0 {
                 return Err(Full::ForNow);
             }
-            let oldest = match full {
-                Some(of_the_group) => of_the_group.ok_or(Full::ForThem)?,
-                None => *table.waiting.keys().next().ok_or(Full::ForNow)?,
-            };
-            table.dismiss(oldest);
-            return Err(Full::ForNow);
+            let dismissed = table.dismiss_oldest(full.map(|(group, _)| group));
+            return Err(if full.is_some() && !dismissed {
+                Full::ForThem
+            } else {
+                Full::ForNow
+            });
         }
         table.held += 1;
         for (group, _) in groups {
@@ -144,9 +195,12 @@ impl Places {
         drop(table);
         let place = Place(Arc::new(Held {
             places: self.clone(),
-            groups: groups.iter().map(|(group, _)| *group).collect(),
-            give_way: CancellationToken::new(),
-            since: Mutex::new(None),
+            seat: Arc::new(Seat {
+                groups: groups.iter().map(|(group, _)| *group).collect(),
+                give_way: CancellationToken::new(),
+                state: AtomicU64::new(UNLISTED),
+                listed: AtomicU64::new(0),
+            }),
         }));
         place.wait();
         Ok(place)
@@ -157,12 +211,94 @@ impl Places {
     }
 }
 
+impl Shared {
+    fn next(&self) -> Rank {
+        self.next.fetch_add(1, Ordering::Relaxed)
+    }
+
+    /// Notifies new connections, if there are any, that a connection gives way now.
+    fn tell(&self) {
+        // They count themselves before they look at the connections, so that either they see the
+        // new state, or this sees them.
+        if self.asking.load(Ordering::SeqCst) > 0 {
+            self.changed.notify_waiters();
+        }
+    }
+}
+
+/// A new connection that needs a slot.
+struct Asking<'a>(&'a AtomicUsize);
+
+impl<'a> Asking<'a> {
+    fn begin(asking: &'a AtomicUsize) -> Self {
+        asking.fetch_add(1, Ordering::SeqCst);
+        Self(asking)
+    }
+}
+
+impl Drop for Asking<'_> {
+    fn drop(&mut self) {
+        self.0.fetch_sub(1, Ordering::SeqCst);
+    }
+}
+
 impl Table {
-    /// Tells a waiting connection to close. It is counted until it has closed.
-    fn dismiss(&mut self, rank: Rank) {
-        if let Some(give_way) = self.waiting.remove(&rank) {
-            give_way.cancel();
-            self.leaving += 1;
+    /// Tells the connection of a group, or of all, that has waited longest to close. It is counted
+    /// until it has closed. Returns whether there is one.
+    fn dismiss_oldest(&mut self, group: Option<&Group>) -> bool {
+        loop {
+            let first = match group {
+                Some(group) => self.groups.get(group).and_then(|of| of.waiting.first()),
+                None => self.waiting.keys().next(),
+            };
+            let Some((listed, seat)) = first.and_then(|rank| self.waiting.get_key_value(rank))
+            else {
+                return false;
+            };
+            let (listed, seat) = (*listed, Arc::clone(seat));
+            match seat.change_from(listed, LEAVING) {
+                Ok(_) => {
+                    self.unlist(&seat);
+                    seat.give_way.cancel();
+                    self.leaving += 1;
+                    return true;
+                }
+                // If it begins to wait meanwhile, it is asked again.
+                Err(LISTED) => {
+                    if seat.change_from(LISTED, UNLISTED).is_ok() {
+                        self.unlist(&seat);
+                    }
+                }
+                Err(now) => self.list(&seat, now),
+            }
+        }
+    }
+
+    /// Lists a connection with this rank, and with no earlier one.
+    fn list(&mut self, seat: &Arc<Seat>, rank: Rank) {
+        self.unlist(seat);
+        if rank < FIRST {
+            return;
+        }
+        seat.listed.store(rank, Ordering::Relaxed);
+        self.waiting.insert(rank, Arc::clone(seat));
+        for group in &seat.groups {
+            if let Some(members) = self.groups.get_mut(group) {
+                members.waiting.insert(rank);
+            }
+        }
+    }
+
+    fn unlist(&mut self, seat: &Seat) {
+        let listed = seat.listed.swap(0, Ordering::Relaxed);
+        if listed == 0 {
+            return;
+        }
+        self.waiting.remove(&listed);
+        for group in &seat.groups {
+            if let Some(members) = self.groups.get_mut(group) {
+                members.waiting.remove(&listed);
+            }
         }
     }
 }
@@ -174,50 +310,48 @@ pub(crate) struct Place(Arc<Held>);
 #[derive(Debug)]
 struct Held {
     places: Places,
-    groups: Vec<Group>,
-    give_way: CancellationToken,
-    /// The connection's rank among those that wait or lag.
-    since: Mutex<Option<Rank>>,
+    seat: Arc<Seat>,
 }
 
 impl Place {
     /// Marks that the connection waits for its peer.
     pub(super) fn wait(&self) {
-        self.give_way(false);
+        let (shared, seat) = (&*self.0.places.0, &self.0.seat);
+        let rank = shared.next();
+        let before = seat.change(|_| rank);
+        // One that lagged is listed after all that wait.
+        if before == UNLISTED || before >= LAGS {
+            self.0.places.table().list(seat, rank);
+        }
+        shared.tell();
     }
 
     /// Marks that the connection is too slow: it is closed for a new one if no connection waits.
     pub(super) fn lag(&self) {
-        if !matches!(*self.0.since(), Some((true, _))) {
-            self.give_way(true);
-        }
-    }
-
-    fn give_way(&self, lags: bool) {
-        let held = &*self.0;
-        let mut table = held.places.table();
-        // A connection that was told to close is closed, whatever else it does.
-        if held.give_way.is_cancelled() {
+        let (shared, seat) = (&*self.0.places.0, &self.0.seat);
+        let mut table = self.0.places.table();
+        let rank = LAGS | shared.next();
+        // One that still lags keeps its position in the order.
+        let before = seat.change(|now| if now < LAGS { rank } else { now });
+        if before == LEAVING || before >= LAGS {
             return;
         }
-        held.stop_waiting(&mut table);
-        let since = (lags, table.next);
-        table.next += 1;
-        table.waiting.insert(since, held.give_way.clone());
-        for group in &held.groups {
-            if let Some(members) = table.groups.get_mut(group) {
-                members.waiting.insert(since);
-            }
-        }
-        *held.since() = Some(since);
+        table.list(seat, rank);
         drop(table);
-        held.places.0.changed.notify_waiters();
+        shared.tell();
     }
 
     /// Marks that the connection is in use.
     pub(super) fn use_it(&self) {
-        let mut table = self.0.places.table();
-        self.0.stop_waiting(&mut table);
+        let seat = &self.0.seat;
+        let before = seat.change(|now| match now {
+            UNLISTED => UNLISTED,
+            lags if lags >= LAGS => UNLISTED,
+            _ => LISTED,
+        });
+        if before >= LAGS {
+            self.0.places.table().unlist(seat);
+        }
     }
 
     fn crowd(&self) -> &Crowd {
@@ -227,42 +361,24 @@ impl Place {
     /// Whether the connection would be closed for a new one.
     #[cfg(test)]
     pub(super) fn gives_way(&self) -> bool {
-        self.0.since().is_some()
+        self.0.seat.state.load(Ordering::SeqCst) >= FIRST
     }
 
     /// Waits until a new connection needs the slot.
     pub(super) async fn dismissed(&self) {
-        self.0.give_way.cancelled().await;
-    }
-}
-
-impl Held {
-    fn since(&self) -> MutexGuard<'_, Option<Rank>> {
-        self.since.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    fn stop_waiting(&self, table: &mut Table) {
-        let Some(since) = self.since().take() else {
-            return;
-        };
-        table.waiting.remove(&since);
-        for group in &self.groups {
-            if let Some(members) = table.groups.get_mut(group) {
-                members.waiting.remove(&since);
-            }
-        }
+        self.0.seat.give_way.cancelled().await;
     }
 }
 
 impl Drop for Held {
     fn drop(&mut self) {
         let mut table = self.places.table();
-        self.stop_waiting(&mut table);
+        table.unlist(&self.seat);
         table.held -= 1;
-        if self.give_way.is_cancelled() {
+        if self.seat.give_way.is_cancelled() {
             table.leaving -= 1;
         }
-        for group in &self.groups {
+        for group in &self.seat.groups {
             if let Some(members) = table.groups.get_mut(group) {
                 members.held -= 1;
                 if members.held == 0 {
@@ -293,7 +409,7 @@ mod tests {
     }
 
     fn is_dismissed(place: &Place) -> bool {
-        place.0.give_way.is_cancelled()
+        place.0.seat.give_way.is_cancelled()
     }
 
     #[test]
@@ -373,6 +489,36 @@ mod tests {
             newcomers.push(newcomer);
         }
         assert_eq!(places.try_take(&[]).unwrap_err(), Full::ForNow);
+    }
+
+    #[test]
+    fn who_is_asked_while_it_begins_or_ends_to_wait_is_neither_lost_nor_counted_twice() {
+        let places = Places::new(2);
+        let busy: Vec<_> = (0..2).map(|_| places.try_take(&[]).unwrap()).collect();
+        std::thread::scope(|threads| {
+            for place in busy {
+                threads.spawn(move || {
+                    while !is_dismissed(&place) {
+                        place.use_it();
+                        place.wait();
+                    }
+                });
+            }
+            let mut newcomers = Vec::new();
+            while newcomers.len() < 2 {
+                match places.try_take(&[]) {
+                    Ok(newcomer) => {
+                        newcomer.use_it();
+                        newcomers.push(newcomer);
+                    }
+                    Err(full) => assert_eq!(full, Full::ForNow),
+                }
+                std::thread::yield_now();
+            }
+        });
+        let table = places.table();
+        assert!(table.waiting.is_empty());
+        assert_eq!((table.held, table.leaving), (0, 0));
     }
 
     #[tokio::test]
