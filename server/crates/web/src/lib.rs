@@ -58,6 +58,7 @@ pub mod oauth;
 mod open_files;
 pub mod page;
 pub mod places;
+mod rarely;
 pub mod request_context;
 pub mod request_id;
 pub mod seal;

@@ -24,6 +24,7 @@ use super::head_timer::HeadTimer;
 use super::minimum_rate::Pace;
 use super::open_files;
 use super::places::{Group, LONG, Place, Places, Stay};
+use super::rarely::Rarely;
 use super::request_id::RequestId;
 use super::unreadable_head::Explained;
 
@@ -254,6 +255,14 @@ fn protocol(limits: &ConnectionLimits) -> Builder {
     builder
 }
 
+/// Why a connection ends that its peer does not end.
+enum End {
+    /// A new one needs its slot.
+    Dismissed,
+    /// The shutdown has begun.
+    Stopping,
+}
+
 /// Responds to the requests of one connection, and to no further one after the shutdown has begun.
 async fn connection<A: Application>(
     mut protocol: Builder,
@@ -295,22 +304,33 @@ async fn connection<A: Application>(
     });
     let connection = protocol.serve_connection(io, service).with_upgrades();
     let mut connection = pin!(connection);
-    let stop = async {
-        // An error means that the server was dropped, which also stops the connection.
-        let _ = stopping.wait_for(|stopping| *stopping).await;
-    };
+    // None of these happens at a request.
+    let mut watching = Rarely::new(watching);
+    let mut ending = Rarely::new(async {
+        tokio::select! {
+            () = place.dismissed() => End::Dismissed,
+            // An error means that the server was dropped, which also stops the connection.
+            _ = stopping.wait_for(|stopping| *stopping) => End::Stopping,
+        }
+    });
     let ended = tokio::select! {
         biased;
         ended = connection.as_mut() => ended,
-        () = place.dismissed() => {
-            tracing::debug!(%peer, "a connection that waited, or did not read, gave way to another");
-            return;
-        }
-        never = watching => match never {},
-        () = stop => {
-            connection.as_mut().graceful_shutdown();
-            connection.await
-        }
+        never = &mut watching => match never {},
+        end = &mut ending => match end {
+            End::Dismissed => {
+                tracing::debug!(%peer, "a connection that waited, or did not read, gave way to another");
+                return;
+            }
+            End::Stopping => {
+                connection.as_mut().graceful_shutdown();
+                // A head that was begun still has its time limit.
+                tokio::select! {
+                    ended = connection => ended,
+                    never = watching => match never {},
+                }
+            }
+        },
     };
     if let Err(error) = ended {
         tracing::debug!(%error, "connection ended");
