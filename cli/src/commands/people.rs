@@ -57,7 +57,7 @@ impl Changed {
         match self.invitations_withdrawn {
             0 => {}
             1 => {
-                terminal::note("One open invitation was withdrawn, because its link may be known.")
+                terminal::note("One open invitation was withdrawn, because its link may be known.");
             }
             many => terminal::note(format_args!(
                 "{many} open invitations were withdrawn, because their links may be known."
