@@ -73,7 +73,7 @@ async fn a_group_of_errors_is_found_read_and_resolved(stage: Stage) {
     stage.says("it is open again within seconds").await;
     let deployment = scene.deploy("prod").await;
     scene
-        .log(deployment, 0, vec![crash("the ship is gone", &game, 1)])
+        .log(deployment, 0, vec![crash("the ship is lost", &game, 1)])
         .await;
     are_grouped(&scene).await;
     // Somebody comes back from the tab with the game.
