@@ -59,12 +59,6 @@ async fn set(stage: &Stage, number: usize, field: usize, value: &str) {
     stage.look(script, arguments).await;
 }
 
-async fn reload(stage: &Stage, number: usize) {
-    stage
-        .click(&format!(".pane-{number} .pane-bar button"))
-        .await;
-}
-
 /// Waits until a pane shows an error page of the platform that contains the text `part`.
 async fn shows_error_page(stage: &Stage, number: usize, part: &str) {
     let session = &stage.browser().session;
@@ -199,10 +193,10 @@ async fn each_condition_is_met_by_the_game(stage: Stage) {
     comes_to(&stage, 1, told, "status 0").await;
     in_pane(&stage, 1, "console.info('said while offline')").await;
     logged(&stage, "said while offline").await;
-    reload(&stage, 1).await;
+    stage.click("#reload").await;
     shows_error_page(&stage, 1, "is offline").await;
     set(&stage, 1, 1, "none").await;
-    reload(&stage, 1).await;
+    stage.click("#reload").await;
     comes_to(&stage, 1, WHO, "test-user-1").await;
     set(&stage, 1, 1, "slow").await;
     let slow = "const began = performance.now(); return fetch('/api/hello').then(() => performance.now() - began > 1900 ? 'slow' : 'fast')";

@@ -99,7 +99,7 @@ async fn administration_of_an_old_sign_in_leads_to_a_fresh_one_and_back(stage: S
     stage.says("and you go on where you were").await;
     Way::BuiltIn.sign_in(&stage, "Ada").await;
     stage.arrives_at(&page).await;
-    stage.says("came as a new account").await;
+    stage.says("made an account").await;
 }
 
 async fn what_players_wrote_is_inert_in_administration(stage: Stage) {

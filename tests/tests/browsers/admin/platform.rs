@@ -215,9 +215,5 @@ async fn an_administrator_filters_and_turns_over_the_audit_log(stage: Stage) {
     choose(&stage, "kind", "created").await;
     stage.press("Show").await;
     listed(1).await;
-    happened(
-        &stage,
-        &format!("{} came as a new account, with demo.", eve.name),
-    )
-    .await;
+    happened(&stage, &format!("{} made an account, with demo.", eve.name)).await;
 }

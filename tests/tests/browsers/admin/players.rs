@@ -48,7 +48,7 @@ async fn an_administrator_suspends_a_player_and_lets_them_go(stage: Stage) {
     stage.fill("Reason", REASON).await;
     stage.press("Cancel").await;
     answered(&stage).await;
-    happened(&stage, &format!("{eve} came as a new account, with demo.")).await;
+    happened(&stage, &format!("{eve} made an account, with demo.")).await;
 
     stage.press("Suspend…").await;
     let field = stage.field("Reason").await;
@@ -142,7 +142,7 @@ async fn an_administrator_finds_guests_by_their_address(stage: Stage) {
     let guest = guest(&scene).await;
     stage.reload().await;
     stage
-        .says("One address may hold 1000000 guests at one time")
+        .says("One address may have 1000000 guests at the same time")
         .await;
     stage.press("127.0.0.1").await;
     stage

@@ -153,7 +153,7 @@ async fn the_owner_invites_changes_roles_and_hands_the_project_on(stage: Stage) 
     let path = "/api/projects/game/handover";
     let (status, offer) = cleo.ask(Method::PUT, path, Some(heir)).await;
     assert_eq!(status, 200, "{offer}");
-    scene.open(&stage, "settings").await;
+    stage.open(&scene.tab("settings")).await;
     stage.says("You are a developer of this project.").await;
     stage.says("The owner offers you this project, until").await;
     stage.press("Accept… the offer of the project").await;
