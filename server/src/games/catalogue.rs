@@ -181,7 +181,10 @@ impl Catalogue {
             };
             let listing = listings.get(&hosted.record.slug).cloned();
             let listing = listing.unwrap_or_default();
-            if let Some(shown) = &mut shown {
+            // Lists show production alone.
+            if hosted.record.environment == Environment::Prod
+                && let Some(shown) = &mut shown
+            {
                 let cover = (&*address, listing.own.cover.as_deref());
                 if let Some(found) = measure_kept(&shown.deployment, cover, files).await {
                     Arc::make_mut(&mut shown.deployment).inspection = Some(found);

@@ -21,8 +21,9 @@ pub const BYTES: u64 = 2 * 1024 * 1024;
 pub const PIXELS: usize = 4_096;
 /// The maximum number of bytes of a cover in SVG, which takes time to draw.
 const SVG_BYTES: usize = 64 * 1024;
-/// The maximum number of `use` elements in SVG: each may repeat what contains others.
-const SVG_USES: usize = 16;
+/// The maximum number of `use` elements in SVG, and of the others that repeat what may contain more of
+/// them.
+const SVG_REPEATING: usize = 16;
 /// The number of images of a page that are measured.
 const MEASURED: usize = 8;
 
@@ -140,16 +141,57 @@ fn refuse(path: &str, content: &[u8]) -> Option<String> {
     if kind.is_some_and(|kind| kind.subtype() == "svg") {
         return refuse_svg(content).map(str::to_owned);
     }
-    let Ok(ImageSize { width, height }) = imagesize::blob_size(content) else {
-        return Some("is not an image of a known format: PNG, JPEG, WebP, AVIF, GIF or SVG".into());
-    };
-    let (width, height) = match first_frame(content) {
-        Some((right, bottom)) => (width.max(right), height.max(bottom)),
-        None => (width, height),
+    let Some((width, height)) = size_of(content) else {
+        return Some("is not an image of a known format: PNG, JPEG, WebP, GIF or SVG".into());
     };
     (width > PIXELS || height > PIXELS).then(|| {
         format!("has {width} × {height} pixels, and a cover has at most {PIXELS} × {PIXELS}")
     })
+}
+
+/// Returns the width and height of an image in a format whose decoders agree about them. In AVIF, the
+/// frame may be larger than the container says.
+fn size_of(content: &[u8]) -> Option<(usize, usize)> {
+    if content.starts_with(&[0xff, 0xd8]) {
+        return size_of_jpeg(content);
+    }
+    let is_png = content.starts_with(b"\x89PNG\r\n\x1a\n") && content.get(12..16) == Some(b"IHDR");
+    let is_webp = content.starts_with(b"RIFF") && content.get(8..12) == Some(b"WEBP");
+    if !is_png && !is_webp && !content.starts_with(b"GIF8") {
+        return None;
+    }
+    let ImageSize { width, height } = imagesize::blob_size(content).ok()?;
+    Some(match first_frame(content) {
+        Some((right, bottom)) => (width.max(right), height.max(bottom)),
+        None => (width, height),
+    })
+}
+
+/// Returns the width and height of a JPEG (ITU-T T.81, Annex B): those of its first frame, before which
+/// only segments with a length are accepted.
+fn size_of_jpeg(content: &[u8]) -> Option<(usize, usize)> {
+    let number = |at: usize| {
+        let bytes = content.get(at..at + 2)?.try_into().ok()?;
+        Some(usize::from(u16::from_be_bytes(bytes)))
+    };
+    let mut at = 2;
+    loop {
+        if *content.get(at)? != 0xff {
+            return None;
+        }
+        match *content.get(at + 1)? {
+            // Fill bytes.
+            0xff => at += 1,
+            // Frames, but not tables of Huffman or arithmetic codes, and not hierarchical ones.
+            0xc0..=0xc3 | 0xc9..=0xcb => {
+                let (height, width) = (number(at + 5)?, number(at + 7)?);
+                // A height of 0 comes later.
+                return (height > 0 && width > 0).then_some((width, height));
+            }
+            0xc4 | 0xcc | 0xdb | 0xdd | 0xe0..=0xef | 0xfe => at += 2 + number(at + 2)?.max(2),
+            _ => return None,
+        }
+    }
 }
 
 /// Returns the reason why SVG must not be shown, if there is one. What it contains is drawn in any
@@ -162,12 +204,34 @@ fn refuse_svg(content: &[u8]) -> Option<&'static str> {
         return Some("is SVG in another encoding than UTF-8");
     };
     let text = text.to_ascii_lowercase();
-    let within = ["<image", ":image", "feimage", "foreignobject", "<!entity"];
-    if within.iter().any(|name| text.contains(name)) {
-        return Some("is SVG that contains images, entities or other documents");
+    let within = [
+        "<image",
+        ":image",
+        "feimage",
+        "foreignobject",
+        "<!entity",
+        "<style",
+        ":style",
+        "<?xml-stylesheet",
+        "@import",
+        "data:",
+        // Style sheets write any character so.
+        "\\",
+    ];
+    let is_elsewhere = |rest: &str| {
+        let address = rest.trim_start().trim_start_matches(['"', '\'']);
+        !address.starts_with('#') && !address.starts_with("&quot;#")
+    };
+    let mut addresses = text.split("url(").skip(1);
+    if within.iter().any(|name| text.contains(name)) || addresses.any(is_elsewhere) {
+        return Some("is SVG that contains images, style sheets, entities or other documents");
     }
-    let uses = text.matches("<use").count() + text.matches(":use").count();
-    (uses > SVG_USES).then_some("is SVG with more than 16 use elements")
+    let repeating = ["use", "marker", "pattern", "mask", "filter", "symbol"];
+    let repeated = repeating.map(|name| {
+        text.matches(&format!("<{name}")).count() + text.matches(&format!(":{name}")).count()
+    });
+    (repeated.iter().sum::<usize>() > SVG_REPEATING)
+        .then_some("is SVG with more than 16 elements that repeat or filter others")
 }
 
 /// Returns where the first frame of a GIF ends, to the right and below: browsers enlarge the image so
@@ -249,6 +313,38 @@ mod tests {
         assert!(told.contains("30000 × 20000"), "{told}");
     }
 
+    /// A JPEG with these segments before a frame of this size.
+    fn jpeg(before: &[u8], width: u16, height: u16) -> Vec<u8> {
+        let mut jpeg = [&[0xff, 0xd8], before, &[0xff, 0xc0, 0, 17, 8]].concat();
+        jpeg.extend([height.to_be_bytes(), width.to_be_bytes()].concat());
+        jpeg.extend([3, 1, 0x22, 0, 2, 0x11, 1, 3, 0x11, 1]);
+        jpeg
+    }
+
+    #[test]
+    fn an_image_cannot_show_another_size_than_it_says() {
+        let comment = b"\xff\xfe\0\x04hi";
+        assert_eq!(size_of(&jpeg(comment, 640, 480)), Some((640, 480)));
+        let tables = [&b"\xff\xff\xe0\0\x02\xff\xdb\0\x03x"[..], comment].concat();
+        assert_eq!(size_of(&jpeg(&tables, 9, 16_000)), Some((9, 16_000)));
+        // Markers without a length, another image inside, a height that comes later.
+        for before in [
+            &b"\xff\xd0"[..],
+            b"\xff\x01",
+            b"\xff\xd8",
+            b"\xff\xda",
+            b"x",
+        ] {
+            assert_eq!(size_of(&jpeg(before, 1, 1)), None, "{before:?}");
+        }
+        assert_eq!(size_of(&jpeg(b"", 640, 0)), None);
+        let mut apple = png(1, 1);
+        apple.splice(8..8, *b"\0\0\0\x04CgBI\0\0\0\0\0\0\0\0");
+        assert_eq!(size_of(&apple), None);
+        let avif = b"\0\0\0\x14ftypavif\0\0\0\0avifmif1";
+        assert_eq!(size_of(avif), None);
+    }
+
     #[test]
     fn svg_is_short_and_contains_no_images() {
         let svg = |inside: &str| {
@@ -263,10 +359,20 @@ mod tests {
             "<filter><feImage href='a.png'/></filter>",
             "<foreignObject/>",
             "<!ENTITY a 'b'>",
+            "<style>*{background:url(a.png)}</style>",
+            "<g style='background-image:url(data:image/webp;base64,AA)'/>",
+            "<g style='background-image: URL( \"a.webp\")'/>",
+            "<g style='background-image:\\75rl(a.webp)'/>",
+            "<?xml-stylesheet href='a.css'?>",
         ] {
             assert!(!svg(inside), "{inside}");
         }
-        assert!(!svg(&"<use href='#a'/>".repeat(SVG_USES + 1)));
+        assert!(svg(
+            "<g fill='url(#a)' mask=\"url('#b')\"/><linearGradient id='a'/>"
+        ));
+        for repeating in ["<use href='#a'/>", "<marker/>", "<s:pattern/>"] {
+            assert!(!svg(&repeating.repeat(SVG_REPEATING + 1)), "{repeating}");
+        }
         assert!(refuse("a.svg", &png(1, 1)).is_some());
         let wide: Vec<u8> = "<svg/>".encode_utf16().flat_map(u16::to_le_bytes).collect();
         assert!(refuse("a.svg", &[b"\xff\xfe".to_vec(), wide].concat()).is_some());
