@@ -198,6 +198,11 @@ pub async fn an_offer_ends_with_what_made_it_possible(place: &dyn Place) {
     let deleted = store.change_standing("demo", Change::Delete, operator(), NOW);
     deleted.await.unwrap();
     assert_eq!(take(store, "demo", ada, 9).await, HandedOn::NotOffered);
+    let restored = store.change_standing("demo", Change::Restore, operator(), NOW);
+    restored.await.unwrap();
+    assert_eq!(heir_of(store, "demo", NOW).await, None);
+    let deleted = store.change_standing("demo", Change::Delete, operator(), NOW);
+    deleted.await.unwrap();
     let removed = store.remove_deleted(NOW, NOW).await.unwrap();
     assert_eq!(removed, Some(Removed::Whole("demo".into())));
     assert_eq!(heir_of(store, "demo", NOW).await, None);

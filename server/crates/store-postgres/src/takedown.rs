@@ -163,6 +163,11 @@ async fn change_standing(
             ],
         )
         .await?;
+    if deleted.is_some() {
+        // After a restoration its owner offers it anew.
+        let sql = "DELETE FROM handovers WHERE project = (SELECT id FROM projects WHERE slug = $1)";
+        transaction.execute(sql, &[&slug]).await?;
+    }
     let mut event = Entry::of(change.kind(), now).subject(slug).by(by);
     if let Some(owner) = owner {
         event = event.player(owner);

@@ -183,6 +183,14 @@ fn change_standing(
             deleted.as_ref().map(|one| one.by.as_str()),
             standing.forget_from,
         ])?;
+    if deleted.is_some() {
+        // After a restoration its owner offers it anew.
+        connection
+            .prepare_cached(
+                "DELETE FROM handovers WHERE project = (SELECT id FROM projects WHERE slug = ?1)",
+            )?
+            .execute([slug])?;
+    }
     let mut event = Entry::of(change.kind(), now).subject(slug).by(by);
     if let Some(owner) = owner {
         event = event.player(owner);
