@@ -13,7 +13,7 @@ use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 use uuid::Uuid;
 
-use super::people::{no_owner, right};
+use super::people::{self, no_owner, right};
 use super::views::ProjectView;
 use crate::auth::caller::Access;
 use crate::auth::project_caller::{ProjectEditor, ProjectOwner, ProjectPath, ProjectReader};
@@ -140,12 +140,21 @@ pub async fn offer(
 )]
 pub async fn end(
     State(state): State<Arc<ProjectsState>>,
-    reader: ProjectReader,
+    mut reader: ProjectReader,
 ) -> Result<ApiJson<HandoverView>, ApiError> {
-    let right = right(&reader);
-    let (slug, now) = (&reader.project.slug, state.platform.clock.now());
+    let (slug, now) = (reader.project.slug.clone(), state.platform.clock.now());
     let store = &state.platform.store;
-    match store.end_handover(slug, right, reader.by(), now).await? {
+    let mut right = right(&reader);
+    let mut ended = store.end_handover(&slug, right, reader.by(), now).await?;
+    let is_member = matches!(right, Right::Member(_));
+    if ended == EndedHandover::NotOffered && is_member && reader.caller.is_admin {
+        // It may be offered to somebody else, which an administrator withdraws.
+        let found = reader.caller.project(&state.auth, &slug, Role::Owner);
+        (reader.project, reader.access) = found.await?;
+        right = people::right(&reader);
+        ended = store.end_handover(&slug, right, reader.by(), now).await?;
+    }
+    match ended {
         EndedHandover::Done(handover) => Ok(ApiJson(handover.into())),
         EndedHandover::NotOwner => Err(no_owner()),
         EndedHandover::NotOffered if matches!(right, Right::Member(_)) => Err(not_offered()),
