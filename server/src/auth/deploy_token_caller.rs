@@ -66,7 +66,12 @@ impl DeployTokenCaller {
         let (unknown, hash) = (&state.limits.unknown_tokens, secret.hash());
         unknown.count(&hash, &source.network)?;
         let found = look_up(state, &secret).await;
-        unknown.keep(hash, found.is_ok());
+        // A token that was not looked up, or whose owner is suspended, may be as valid as before.
+        match &found {
+            Ok(_) => unknown.keep(hash, true),
+            Err(error) if error.slug() == ProblemCode::NotSignedIn => unknown.keep(hash, false),
+            Err(_) => {}
+        }
         let FoundDeployToken { token, project, .. } = found?;
         state
             .limits
