@@ -4,6 +4,7 @@
 use serde::Deserialize;
 
 use crate::environment::ProcessEnvironment;
+use crate::origin::PlatformOrigin;
 
 /// The file's name, which `www/pages/install.sh` has as well.
 const FILE_NAME: &str = "installed.toml";
@@ -19,5 +20,6 @@ pub(crate) fn origin(environment: &ProcessEnvironment) -> Option<String> {
     let path = environment.config_folder()?.join(FILE_NAME);
     let text = std::fs::read_to_string(path).ok()?;
     let installed: Installed = toml::from_str(&text).ok()?;
+    installed.origin.parse::<PlatformOrigin>().ok()?;
     Some(installed.origin)
 }

@@ -145,8 +145,7 @@ impl Settings {
             Some(dist) => (dist.display().to_string(), "as its platform.toml says"),
             None => (DEFAULT_DIST.to_owned(), "where its built game is"),
         };
-        let has_page = || self.folder.join(DEFAULT_DIST).join(INDEX).is_file();
-        if self.dist.is_none() && (is_built(&self.folder) || !has_page()) {
+        if self.dist.is_none() && is_built(&self.folder) {
             return Ok(project.to_owned());
         }
         let dist = self.dist(None)?;

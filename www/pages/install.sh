@@ -46,7 +46,8 @@ remember() {
     /*) config=$XDG_CONFIG_HOME/platform ;;
     *) config=${HOME:-/nonexistent}/.config/platform ;;
     esac
-    (umask 077 && mkdir -p "$config" && echo "origin = \"$origin\"" >"$config/installed.toml") 2>/dev/null || :
+    (umask 077 && mkdir -p "$config" && echo "origin = \"$origin\"" >"$config/.installed.new" &&
+        mv -f "$config/.installed.new" "$config/installed.toml") 2>/dev/null || :
 }
 
 # Nothing is done before the whole script has arrived: its last line calls this.
