@@ -77,9 +77,8 @@ async fn a_group_of_errors_is_found_read_and_resolved(stage: Stage) {
         .await;
     are_grouped(&scene).await;
     // Somebody comes back from the tab with the game.
-    stage
-        .run("document.dispatchEvent(new Event('visibilitychange'))")
-        .await;
+    let back = "document.dispatchEvent(new Event('visibilitychange'))";
+    stage.look(back, vec![]).await;
     stage.says("Came back").await;
     stage.press("Resolve").await;
     stage.says("Resolved").await;
