@@ -1,12 +1,11 @@
 //! Whether scripts have source maps, without which errors are shown at places that nobody wrote.
 
-/// A line that is longer has probably been written by a program, as the server sees it when it
-/// groups errors.
-const HAND_WRITTEN: usize = 300;
+/// The number of bytes of a script's line above which a program has probably written it.
+pub const HAND_WRITTEN: usize = 300;
 /// A smaller script is read as it is.
 const SMALL: usize = 1_000;
-/// What a script's last comment says.
-const COMMENT: &[u8] = b"sourceMappingURL=";
+/// What the comment says that names a script's source map (ECMA-426).
+pub const COMMENT: &str = "sourceMappingURL=";
 
 /// Whether a file of this name may be a bundled script of the game. What is named `.min.js` is
 /// usually somebody else's.
@@ -23,7 +22,10 @@ pub fn lacks_map(script: &[u8]) -> bool {
     }
     let lines = script.split(|byte| *byte == b'\n').map(<[u8]>::len);
     let by_program: usize = lines.filter(|length| *length > HAND_WRITTEN).sum();
-    by_program > script.len() / 2 && !script.windows(COMMENT.len()).any(|part| part == COMMENT)
+    by_program > script.len() / 2
+        && !script
+            .windows(COMMENT.len())
+            .any(|part| part == COMMENT.as_bytes())
 }
 
 /// A sentence about these scripts without maps, the first of `count`.

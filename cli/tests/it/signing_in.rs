@@ -74,23 +74,17 @@ async fn a_token_of_ones_own_is_printed_bare_and_fresh() {
 #[tokio::test]
 async fn the_origin_signed_in_to_last_stands_where_nothing_names_another() {
     let platform = Platform::start().await;
-    let home = Home::of(&platform);
+    let home = Home::without_origin();
     let origin = platform.origin();
-    // Only the option says where the platform is.
-    let run = async |arguments: &[&str]| {
-        let mut command = home.command(arguments);
-        command.env_remove("PLATFORM_ORIGIN");
-        outcome(command).await
-    };
-    run(&["login", "--no-browser", "--origin", &origin])
+    home.run(&["login", "--no-browser", "--origin", &origin])
         .await
         .succeeded();
-    let whoami = run(&["whoami"]).await.succeeded();
+    let whoami = home.run(&["whoami"]).await.succeeded();
     assert!(
         whoami.stdout.ends_with(&format!("at {origin}\n")),
         "{whoami:?}"
     );
-    run(&["init", "my-game"]).await.succeeded();
+    home.run(&["init", "my-game"]).await.succeeded();
     let settings = std::fs::read_to_string(home.path("my-game/platform.toml")).unwrap();
     assert!(
         settings.contains(&format!("origin = \"{origin}\"")),
@@ -99,7 +93,7 @@ async fn the_origin_signed_in_to_last_stands_where_nothing_names_another() {
 
     // Any setting that names one takes precedence.
     home.write("platform.toml", "origin = \"http://file.localhost:1\"\n");
-    let named = run(&["whoami"]).await.ended_with(3);
+    let named = home.run(&["whoami"]).await.ended_with(3);
     assert!(
         named
             .stderr
@@ -114,8 +108,8 @@ async fn the_origin_signed_in_to_last_stands_where_nothing_names_another() {
     );
     std::fs::remove_file(home.path("platform.toml")).unwrap();
 
-    run(&["logout"]).await.succeeded();
-    let forgotten = run(&["whoami"]).await.ended_with(3);
+    home.run(&["logout"]).await.succeeded();
+    let forgotten = home.run(&["whoami"]).await.ended_with(3);
     assert!(
         forgotten.stderr.contains("http://platform.localhost:8787"),
         "{forgotten:?}"
@@ -125,16 +119,11 @@ async fn the_origin_signed_in_to_last_stands_where_nothing_names_another() {
 #[tokio::test]
 async fn the_platform_of_the_installer_stands_where_nobody_has_signed_in() {
     let platform = Platform::start().await;
-    let home = Home::of(&platform);
+    let home = Home::without_origin();
     let origin = platform.origin();
-    let run = async |arguments: &[&str]| {
-        let mut command = home.command(arguments);
-        command.env_remove("PLATFORM_ORIGIN");
-        outcome(command).await
-    };
     let settings =
         |game: &str| std::fs::read_to_string(home.path(&format!("{game}/platform.toml"))).unwrap();
-    let unknown = run(&["init", "first-game"]).await.succeeded();
+    let unknown = home.run(&["init", "first-game"]).await.succeeded();
     assert!(unknown.stderr.contains("names no platform"), "{unknown:?}");
     assert!(!settings("first-game").contains("\norigin"));
 
@@ -142,10 +131,10 @@ async fn the_platform_of_the_installer_stands_where_nobody_has_signed_in() {
         "config/platform/installed.toml",
         format!("origin = \"{origin}\"\n"),
     );
-    run(&["init", "second-game"]).await.succeeded();
+    home.run(&["init", "second-game"]).await.succeeded();
     let line = format!("\norigin = \"{origin}\"\n");
     assert!(settings("second-game").contains(&line));
-    let login = run(&["login", "--no-browser"]).await.succeeded();
+    let login = home.run(&["login", "--no-browser"]).await.succeeded();
     let said = format!("Signed in to {origin} ");
     assert!(login.stderr.contains(&said), "{login:?}");
 
@@ -154,14 +143,17 @@ async fn the_platform_of_the_installer_stands_where_nobody_has_signed_in() {
         "config/platform/installed.toml",
         "origin = \"http://other.localhost:1\"\n",
     );
-    run(&["whoami"]).await.succeeded();
-    run(&["logout"]).await.succeeded();
-    let other = run(&["whoami"]).await.ended_with(3);
+    home.run(&["whoami"]).await.succeeded();
+    home.run(&["logout"]).await.succeeded();
+    let other = home.run(&["whoami"]).await.ended_with(3);
     assert!(
         other.stderr.contains("http://other.localhost:1"),
         "{other:?}"
     );
-    let named = run(&["whoami", "--origin", &origin]).await.ended_with(3);
+    let named = home
+        .run(&["whoami", "--origin", &origin])
+        .await
+        .ended_with(3);
     assert!(named.stderr.contains(&origin), "{named:?}");
 }
 

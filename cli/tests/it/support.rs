@@ -39,6 +39,15 @@ impl Home {
         }
     }
 
+    /// A home whose environment names no platform.
+    pub(crate) fn without_origin() -> Self {
+        Self {
+            folder: tempfile::tempdir().unwrap(),
+            cache: None,
+            origin: None,
+        }
+    }
+
     /// A home that is already signed in.
     pub(crate) async fn signed_in(platform: &Platform) -> Self {
         let home = Self::of(platform);

@@ -12,6 +12,7 @@ use super::audit::{self, Entry};
 use super::database::Database;
 use super::deployments::remove_deployment;
 use super::error::Error;
+use super::handovers;
 use super::rows::get;
 use super::store::PostgresStore;
 use super::transaction::Transaction;
@@ -148,10 +149,11 @@ async fn change_standing(
         return Ok(changed);
     }
     let (disabled, deleted) = (&standing.disabled, &standing.deleted);
-    transaction
-        .execute(
+    let row = transaction
+        .row(
             "UPDATE projects SET disabled_at = $2, disabled_by = $3, disabled_reason = $4,
-                 deleted_at = $5, deleted_by = $6, forget_from = $7 WHERE slug = $1",
+                 deleted_at = $5, deleted_by = $6, forget_from = $7 WHERE slug = $1
+             RETURNING id",
             &[
                 &slug,
                 &disabled.as_ref().map(|one| one.at),
@@ -163,10 +165,9 @@ async fn change_standing(
             ],
         )
         .await?;
-    if deleted.is_some() {
+    if let Some(row) = row.filter(|_| deleted.is_some()) {
         // After a restoration its owner offers it anew.
-        let sql = "DELETE FROM handovers WHERE project = (SELECT id FROM projects WHERE slug = $1)";
-        transaction.execute(sql, &[&slug]).await?;
+        handovers::remove_of(transaction, get(&row, 0)?).await?;
     }
     let mut event = Entry::of(change.kind(), now).subject(slug).by(by);
     if let Some(owner) = owner {

@@ -11,6 +11,8 @@ use uuid::Uuid;
 use super::audit::{self, Entry};
 use super::deployments::remove_deployment;
 use super::error::Error;
+use super::handovers;
+use super::projects::project_id;
 use super::rows::uuid;
 use super::store::SqliteStore;
 
@@ -185,11 +187,7 @@ fn change_standing(
         ])?;
     if deleted.is_some() {
         // After a restoration its owner offers it anew.
-        connection
-            .prepare_cached(
-                "DELETE FROM handovers WHERE project = (SELECT id FROM projects WHERE slug = ?1)",
-            )?
-            .execute([slug])?;
+        handovers::remove_of(connection, project_id(connection, slug)?)?;
     }
     let mut event = Entry::of(change.kind(), now).subject(slug).by(by);
     if let Some(owner) = owner {

@@ -8,6 +8,7 @@ use base64::engine::general_purpose::STANDARD;
 use bytes::Bytes;
 use moka::sync::Cache;
 use percent_encoding::percent_decode_str;
+use platform_checks::maps::{COMMENT, HAND_WRITTEN};
 use platform_protocol::names::Environment;
 use platform_protocol::paths::PREFIX;
 use url::Url;
@@ -36,10 +37,6 @@ const BYTES_PER_RUN: u64 = 2 * LARGEST;
 const SOUGHT_PER_RECORD: usize = 4;
 /// The weight of an entry beside its contents.
 const ENTRY_BYTES: usize = 256;
-/// A line of a script that is longer has probably been written by a program.
-const HAND_WRITTEN: usize = 300;
-/// What a script's last comment says.
-const COMMENT: &str = "sourceMappingURL=";
 
 /// A script of a deployment.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]

@@ -24,7 +24,8 @@ pub(super) fn crash(message: &str, game: &str, line: u32) -> LogEntry {
     crash
 }
 
-async fn are_grouped(scene: &Scene) {
+/// Waits until every error that was logged is in a group.
+pub(super) async fn are_grouped(scene: &Scene) {
     poll::until("they are grouped", async || {
         let waiting = scene.platform.store().list_ungrouped(1).await.unwrap();
         waiting.is_empty().then_some(())

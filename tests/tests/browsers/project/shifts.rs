@@ -4,10 +4,9 @@ use platform_protocol::log::LogLevel;
 use platform_server::domain::counting::MINUTE;
 use platform_tests::accessibility::Look;
 use platform_tests::browser::Stage;
-use platform_tests::poll;
 use serde_json::{Value, json};
 
-use super::errors::crash;
+use super::errors::{are_grouped, crash};
 use super::page::MOVED;
 use super::{Scene, entry};
 
@@ -74,11 +73,7 @@ async fn nothing_moves_on_a_page_that_is_full(stage: Stage) {
         entries.push(crash(&format!("no ship in line {line}"), &game, line));
     }
     scene.log(deployment, MINUTE, entries).await;
-    poll::until("they are grouped", async || {
-        let waiting = scene.platform.store().list_ungrouped(1).await.unwrap();
-        waiting.is_empty().then_some(())
-    })
-    .await;
+    are_grouped(&scene).await;
     scene.open(&stage, "").await;
     let mut moving = Vec::new();
     for look in [Look::Phone, Look::Desk] {
