@@ -37,7 +37,10 @@ pub(super) struct Contenders {
     /// In the order of the figures: bare with p256, bare with ring, returning, new guest,
     /// oidc-provider, and bare with p256 again.
     pub(super) loads: [Load; CONTENDERS],
-    _processes: [Process; 5],
+    returning: Process,
+    /// The head of the returning guest's request, for `paced_load`.
+    head: String,
+    _others: [Process; 4],
 }
 
 impl Contenders {
@@ -89,10 +92,22 @@ impl Contenders {
             )?,
             of_bare(&bare)?,
         ];
+        let head = format!(
+            "POST /token HTTP/1.1\\nHost: {}\\nOrigin: http://{}\\nCookie: {cookie}\\nContent-Length: 0",
+            returning.host("auth"),
+            returning.host("demo"),
+        );
         Ok(Self {
             loads,
-            _processes: [bare, bare_ring, returning, new_guest, oidc_provider],
+            returning,
+            head,
+            _others: [bare, bare_ring, new_guest, oidc_provider],
         })
+    }
+
+    /// The server of the returning guest, and the head of its request.
+    pub(super) fn returning(&self) -> (&Site, &str) {
+        (&self.returning, &self.head)
     }
 }
 

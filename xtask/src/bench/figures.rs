@@ -2,6 +2,7 @@
 
 use serde_json::{Value, json};
 
+use super::connections::Connections;
 use super::followers::Followers;
 use super::hosting::Hosting;
 use super::ingest::Ingest;
@@ -10,55 +11,17 @@ use super::machine::Machine;
 use super::nodes::Nodes;
 use super::proxy::Proxy;
 use super::startup::{self, InBrowsers};
-use super::statistics::{Estimate, Limit, Verdict, median_of};
-use super::wrk::Sample;
-
-/// The samples of one contender, in the order of the rounds.
-#[derive(Clone, Debug, Default)]
-pub(super) struct Series(Vec<Sample>);
-
-impl Series {
-    pub(super) const fn new() -> Self {
-        Self(Vec::new())
-    }
-
-    pub(super) fn add(&mut self, sample: Sample) {
-        self.0.push(sample);
-    }
-
-    /// The median rate, in responses per second.
-    fn per_second(&self) -> Estimate {
-        median_of(&self.0, |sample| sample.per_second)
-    }
-
-    /// The median of the rounds' 99th percentiles, in milliseconds.
-    fn p99(&self) -> Estimate {
-        median_of(&self.0, |sample| sample.p99_milliseconds)
-    }
-
-    /// The median over the rounds of this rate divided by the other.
-    fn ratio(&self, other: &Series) -> Estimate {
-        let rounds: Vec<_> = self.0.iter().zip(&other.0).collect();
-        median_of(&rounds, |(one, two)| one.per_second / two.per_second)
-    }
-}
+use super::statistics::{Estimate, Limit, Verdict};
+use super::tokens::Tokens;
 
 /// Everything that was measured.
 pub(super) struct Figures {
     /// The machine.
     pub(super) machine: Machine,
-    /// A handler that only signs one token with p256.
-    pub(super) bare: Series,
-    /// A handler that only signs one token with ring, as the server does.
-    pub(super) bare_ring: Series,
-    /// The first once more in each round: how far it is from the first is the machine's noise.
-    pub(super) bare_again: Series,
-    /// `POST /token` of a guest with a cookie.
-    pub(super) returning: Series,
-    /// `POST /token` of visitors without one.
-    pub(super) new_guest: Series,
-    /// Access tokens of npm's oidc-provider.
-    pub(super) oidc_provider: Series,
+    /// Tokens beside bare handlers and another provider.
+    pub(super) tokens: Tokens,
+    /// Idle connections and slow readers.
+    pub(super) connections: Connections,
     /// Memory of the idle server, in kilobytes.
     pub(super) idle_kilobytes: Estimate,
     /// From start to ready line on an existing store, in milliseconds.
@@ -122,39 +85,8 @@ fn whole(number: u64) -> f64 {
 impl Figures {
     /// The goals of this project, with what was measured.
     pub(super) fn goals(&self) -> Vec<Goal> {
-        use Limit::{AtLeast, AtMost};
+        use Limit::AtMost;
         let mut goals = vec![
-            goal(
-                "returning guest / bare handler with a p256 signature",
-                self.returning.ratio(&self.bare),
-                AtLeast(1.3),
-                "×",
-            ),
-            goal(
-                "returning guest / bare handler with a ring signature",
-                self.returning.ratio(&self.bare_ring),
-                AtLeast(0.85),
-                "×",
-            ),
-            goal(
-                "returning guest / oidc-provider",
-                self.returning.ratio(&self.oidc_provider),
-                AtLeast(6.0),
-                "×",
-            ),
-            goal(
-                "new guests",
-                self.new_guest.per_second(),
-                AtLeast(3_000.0),
-                "/s",
-            ),
-            goal(
-                "returning guest, p99",
-                self.returning.p99(),
-                AtMost(20.0),
-                "ms",
-            ),
-            goal("new guest, p99", self.new_guest.p99(), AtMost(20.0), "ms"),
             goal(
                 "memory of the idle server",
                 self.idle_kilobytes.times(1.0 / 1_024.0),
@@ -174,6 +106,8 @@ impl Figures {
                 "bytes",
             ),
         ];
+        goals.extend(self.tokens.goals());
+        goals.extend(self.connections.goals());
         goals.extend(self.goals_of_traffic());
         goals.extend(startup::goals(&self.startup));
         goals.extend(startup::goals_of_frames(&self.frames));
@@ -257,37 +191,26 @@ impl Figures {
         ]
     }
 
-    fn named(&self) -> [(&'static str, &Series); 5] {
-        [
-            ("bare axum handler, one p256 signature", &self.bare),
-            ("bare axum handler, one ring signature", &self.bare_ring),
-            ("`POST /token`, returning guest", &self.returning),
-            ("`POST /token`, new guest", &self.new_guest),
-            ("npm oidc-provider, client credentials", &self.oidc_provider),
-        ]
-    }
-
     /// The figures as Markdown tables.
     pub(super) fn markdown(&self, goals: &[Goal]) -> String {
         let mut lines = self.machine.markdown();
-        lines.extend([
+        lines.push(
             "Each figure is a median, with the interval that holds the true one in 95 of 100 runs."
                 .to_owned(),
-            self.noise(),
+        );
+        lines.extend(self.tokens.markdown());
+        lines.extend([
             String::new(),
-            "| 64 connections | requests/s | p99, ms |".to_owned(),
-            "|---|---:|---:|".to_owned(),
+            "| other work | |".to_owned(),
+            "|---|---:|".to_owned(),
         ]);
-        lines.extend(self.named().map(|(name, series)| {
-            let (rate, p99) = (series.per_second().cell(0), series.p99().cell(1));
-            format!("| {name} | {rate} | {p99} |")
-        }));
         lines.extend(self.traffic().map(|(name, figure)| {
             // A ratio is small, a rate large.
             let decimals = if figure.value < 100.0 { 2 } else { 0 };
-            format!("| {name} | {} | |", figure.cell(decimals))
+            format!("| {name} | {} |", figure.cell(decimals))
         }));
         lines.extend(self.hosting.markdown());
+        lines.extend(self.connections.markdown());
         lines.extend(startup::markdown(&self.startup));
         lines.extend(startup::markdown_of_frames(&self.frames));
         lines.extend([
@@ -307,14 +230,6 @@ impl Figures {
         lines.join("\n")
     }
 
-    /// A sentence on what the same contender measured twice says of the machine.
-    fn noise(&self) -> String {
-        format!(
-            "Noise of this machine: the bare signing handler beside itself is {}×.",
-            self.bare_again.ratio(&self.bare).cell(2)
-        )
-    }
-
     /// What has no 99th percentile.
     fn traffic(&self) -> [(&'static str, Estimate); 4] {
         let ingest = &self.ingest;
@@ -331,9 +246,6 @@ impl Figures {
 
     /// The figures for other programs.
     pub(super) fn json(&self, goals: &[Goal]) -> Value {
-        let rates = self.named().map(|(name, series)| {
-            json!({ "name": name, "per_second": series.per_second(), "p99_milliseconds": series.p99(), "rounds": series.0 })
-        });
         let goals: Vec<Value> = goals
             .iter()
             .map(|goal| {
@@ -344,8 +256,8 @@ impl Figures {
                 json!({ "name": goal.name, "measured": goal.measured, "unit": goal.unit, kind: limit, "verdict": goal.verdict() })
             })
             .collect();
-        let noise = self.bare_again.ratio(&self.bare);
-        json!({ "machine": self.machine, "noise": noise, "rates": rates, "startup": self.startup, "frames": self.frames, "ingest": self.ingest, "followers": self.followers, "large": self.large, "hosting": self.hosting, "proxy": self.proxy, "nodes": self.nodes, "goals": goals })
+        let tokens = self.tokens.json();
+        json!({ "machine": self.machine, "tokens": tokens, "connections": self.connections, "startup": self.startup, "frames": self.frames, "ingest": self.ingest, "followers": self.followers, "large": self.large, "hosting": self.hosting, "proxy": self.proxy, "nodes": self.nodes, "goals": goals })
     }
 }
 
@@ -383,18 +295,7 @@ mod tests {
     use super::*;
     use crate::bench::hosting::Answers;
     use crate::bench::nodes::{Rate, Stores};
-
-    fn series(rates: &[f64], p99: f64) -> Series {
-        let mut series = Series::new();
-        for per_second in rates {
-            series.add(Sample {
-                per_second: *per_second,
-                p50_milliseconds: p99 / 2.0,
-                p99_milliseconds: p99,
-            });
-        }
-        series
-    }
+    use crate::bench::tokens::{self, Series};
 
     fn certain(value: f64) -> Estimate {
         Estimate::certain(value)
@@ -430,17 +331,20 @@ mod tests {
         }
     }
 
-    /// Six rounds, the fewest that give an interval.
+    /// Connections of 10 KiB times this, and slow readers that make others this much slower.
+    fn connections(ratio: f64) -> Connections {
+        Connections {
+            idle_bytes: certain(10_240.0 * ratio),
+            ratio: certain(ratio),
+            ..Connections::default()
+        }
+    }
+
     fn good() -> Figures {
-        let twice = |rates: [f64; 3], p99| series(&[rates, rates].concat(), p99);
         Figures {
             machine: Machine::default(),
-            bare: twice([10_000.0, 5_000.0, 10_000.0], 8.0),
-            bare_ring: twice([16_000.0, 8_000.0, 16_000.0], 8.0),
-            bare_again: twice([10_000.0, 5_500.0, 9_000.0], 8.0),
-            returning: twice([14_000.0, 7_000.0, 15_000.0], 9.0),
-            new_guest: twice([4_000.0, 3_500.0, 3_100.0], 19.0),
-            oidc_provider: twice([2_000.0, 1_000.0, 2_000.0], 40.0),
+            tokens: tokens::tests::good(),
+            connections: connections(1.0),
             idle_kilobytes: certain(30_000.0),
             ready_milliseconds: certain(120.0),
             startup: startup::every_engine(certain(1.5), certain(0.0)),
@@ -485,7 +389,8 @@ mod tests {
     #[test]
     fn ratios_are_taken_within_a_round() {
         let figures = good();
-        let ratio = figures.returning.ratio(&figures.bare);
+        let tokens = &figures.tokens;
+        let ratio = tokens.returning.ratio(&tokens.bare);
         assert!((ratio.value - 1.4).abs() < 1e-9, "{ratio:?}");
         assert_eq!(with(Verdict::Met, &figures).len(), figures.goals().len());
     }
@@ -493,11 +398,8 @@ mod tests {
     #[test]
     fn every_goal_can_be_missed() {
         let mut bad = good();
-        bad.bare = series(&[20_000.0; 6], 1.0);
-        bad.bare_ring = series(&[40_000.0; 6], 1.0);
-        bad.oidc_provider = series(&[5_000.0; 6], 1.0);
-        bad.returning = series(&[9_000.0; 6], 20.1);
-        bad.new_guest = series(&[2_999.0; 6], 21.0);
+        bad.tokens = tokens::tests::bad();
+        bad.connections = connections(1.6);
         bad.idle_kilobytes = certain(41.0 * 1_024.0);
         bad.ready_milliseconds = certain(501.0);
         bad.startup = startup::every_engine(certain(8.1), certain(51.0));
@@ -527,7 +429,7 @@ mod tests {
     #[test]
     fn a_run_without_samples_says_nothing_of_speed() {
         let mut empty = good();
-        empty.returning = Series::new();
+        empty.tokens.returning = Series::new();
         assert_eq!(with(Verdict::Unclear, &empty).len(), 4);
         assert!(
             empty
@@ -545,6 +447,6 @@ mod tests {
             "{text}"
         );
         let json = figures.json(&figures.goals());
-        assert_eq!(json["noise"]["low"], 0.9);
+        assert_eq!(json["tokens"]["noise"]["low"], 0.9);
     }
 }

@@ -3,6 +3,7 @@
 //! not hit only one of them. Every figure has an interval, and a goal is met only if the whole
 //! interval keeps it. One contender is measured beside itself, which shows the machine's noise.
 
+mod connections;
 mod contenders;
 mod figures;
 mod followers;
@@ -17,6 +18,7 @@ mod process;
 mod proxy;
 mod startup;
 mod statistics;
+mod tokens;
 mod wrk;
 
 use std::path::Path;
@@ -25,8 +27,8 @@ use std::process::ExitCode;
 use anyhow::{Context, Result};
 use clap::ValueEnum;
 
-use self::contenders::{CONTENDERS, Contenders, Settings};
-use self::figures::{Figures, Goal, Series};
+use self::contenders::Settings;
+use self::figures::{Figures, Goal};
 use self::machine::Machine;
 use self::statistics::{Estimate, Verdict, median};
 use crate::build;
@@ -42,8 +44,9 @@ const ROUNDS: usize = 9;
 const STARTS: usize = 9;
 
 /// The programs that are measured beside the server.
-const EXAMPLES: [&str; 9] = [
+const EXAMPLES: [&str; 10] = [
     "bare_sign",
+    "paced_load",
     "bare_beat",
     "raw_log_rows",
     "hosted_file",
@@ -65,6 +68,10 @@ pub(crate) enum Part {
     Frames,
     /// Deployed files, beside nginx, hyper and axum.
     Files,
+    /// Tokens, beside bare handlers and another provider.
+    Tokens,
+    /// Idle connections, and slow readers beside fast ones.
+    Connections,
 }
 
 /// Measures how everything grows, and writes the plots into `docs/performance`. The largest sizes are
@@ -99,6 +106,8 @@ pub(crate) fn run(workspace: &Workspace, share: f64, only: Option<Part>) -> Resu
     let mut examples = vec!["build", "--release", "--workspace", "--features", FEATURES];
     let needed = match only {
         Some(Part::Files) => &["hosted_file", "bare_file"][..],
+        Some(Part::Tokens) => &["bare_sign", "paced_load"],
+        Some(Part::Connections) => &["hosted_file", "paced_load"],
         Some(_) => &["store_rates"],
         None => &EXAMPLES,
     };
@@ -108,20 +117,8 @@ pub(crate) fn run(workspace: &Workspace, share: f64, only: Option<Part>) -> Resu
     let machine = machine::divide()?;
     terminal::note(&format!("bench: {}", machine.markdown().join(" ")));
     let folder = tempfile::tempdir().context("there is no room for temporary files")?;
-    if only == Some(Part::Nodes) {
-        let nodes = nodes::measure(workspace, folder.path())?;
-        let goals = nodes.goals();
-        return Ok(tell(
-            &goals,
-            &[machine.markdown(), nodes.markdown()].concat(),
-        ));
-    }
-    if only == Some(Part::Files) {
-        let hosting = hosting::measure(workspace, folder.path())?;
-        return Ok(tell(
-            &hosting.goals(),
-            &[machine.markdown(), hosting.markdown()].concat(),
-        ));
+    if let Some(part) = only {
+        return measure_part(workspace, folder.path(), part, &machine);
     }
     let sizes = Sizes::read(&workspace.root)?;
     let figures = measure(workspace, folder.path(), share, (machine, &sizes))?;
@@ -135,6 +132,35 @@ pub(crate) fn run(workspace: &Workspace, share: f64, only: Option<Part>) -> Resu
         terminal::note(&sentence);
     }
     Ok(verdict(&goals))
+}
+
+/// Measures one part for which the server is built.
+fn measure_part(
+    workspace: &Workspace,
+    folder: &Path,
+    part: Part,
+    machine: &Machine,
+) -> Result<ExitCode> {
+    let (goals, lines) = match part {
+        Part::Nodes => {
+            let nodes = nodes::measure(workspace, folder)?;
+            (nodes.goals().into(), nodes.markdown())
+        }
+        Part::Files => {
+            let hosting = hosting::measure(workspace, folder)?;
+            (hosting.goals().into(), hosting.markdown())
+        }
+        Part::Tokens => {
+            let tokens = tokens::measure(workspace, folder)?;
+            (tokens.goals(), tokens.markdown())
+        }
+        Part::Connections => {
+            let connections = connections::measure(workspace, folder)?;
+            (connections.goals().into(), connections.markdown())
+        }
+        Part::Startup | Part::Frames => (Vec::new(), Vec::new()),
+    };
+    Ok(tell(&goals, &[machine.markdown(), lines].concat()))
 }
 
 /// Prints these lines and the goals of a part.
@@ -169,25 +195,15 @@ fn measure(
     let followers = followers::measure(workspace)?;
     let hosting = hosting::measure(workspace, folder)?;
     let proxy = proxy::measure(workspace, folder)?;
-    let [
-        bare,
-        bare_ring,
-        returning,
-        new_guest,
-        oidc_provider,
-        bare_again,
-    ] = rates(workspace, folder)?;
+    let connections = connections::measure(workspace, folder)?;
+    let tokens = tokens::measure(workspace, folder)?;
     let nodes = nodes::measure(workspace, folder)?;
     // The longest comes last, so that a fault in the others shows earlier.
     let large = large::measure(workspace, folder, share)?;
     Ok(Figures {
         machine,
-        bare,
-        bare_ring,
-        bare_again,
-        returning,
-        new_guest,
-        oidc_provider,
+        tokens,
+        connections,
         idle_kilobytes,
         ready_milliseconds,
         startup,
@@ -219,24 +235,6 @@ fn starts(workspace: &Workspace, folder: &Path) -> Result<(Estimate, Estimate)> 
         server.stop();
     }
     Ok((median(&times), median(&kilobytes)))
-}
-
-/// Requests a second of every contender, in turns.
-fn rates(workspace: &Workspace, folder: &Path) -> Result<[Series; CONTENDERS]> {
-    let contenders = Contenders::start(workspace, folder)?;
-    let mut series = [const { Series::new() }; CONTENDERS];
-    // The first turn is a warm-up and does not count.
-    for round in 0..=ROUNDS {
-        terminal::note(&format!("bench: round {round} of {ROUNDS}"));
-        for place in turn(round, CONTENDERS) {
-            let load = &contenders.loads[place];
-            let sample = wrk::run(load).with_context(|| format!("{} failed", load.name))?;
-            if round > 0 {
-                series[place].add(sample);
-            }
-        }
-    }
-    Ok(series)
 }
 
 /// The order of a round: each contender is the first in one round, and comes after another one.
