@@ -81,7 +81,7 @@ where
         Ok(Self {
             player: token.player,
             is_guest: holder.player.is_anonymous(),
-            expires_at: Millis::try_from(token.claims.exp)
+            expires_at: Millis::try_from(token.expires_at)
                 .unwrap_or(Millis::MAX)
                 .saturating_mul(1_000),
             is_admin: is_admin(state, &holder),

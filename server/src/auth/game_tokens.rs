@@ -26,15 +26,38 @@ use crate::auth::keys::{KeyError, KeyRing};
 use crate::clock::{Clock, Millis};
 use crate::domain::console_token::{Hold, may_administer};
 
-/// A verified token.
-#[derive(Clone, Debug)]
+/// A verified token: only the claims that are needed, since as many are cached as there are players.
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct VerifiedToken {
     /// The player, `sub`.
     pub player: Uuid,
-    /// The claims of a game token.
-    pub claims: GameTokenClaims,
+    /// The player's name, `username`.
+    pub username: Box<str>,
+    /// Whether the player is a guest, `is_anon`.
+    pub is_guest: bool,
+    /// For whom it is, `aud`.
+    pub audience: Arc<str>,
+    /// When it was issued, `iat`, in Unix seconds.
+    pub issued_at: u64,
+    /// When it expires, `exp`, in Unix seconds.
+    pub expires_at: u64,
     /// The additional claims of a console token; `None` for a game's.
     pub console: Option<ConsoleRights>,
+}
+
+impl VerifiedToken {
+    /// Keeps what is needed of a token's claims.
+    fn new(player: Uuid, audience: Arc<str>, claims: GameTokenClaims) -> Self {
+        Self {
+            player,
+            username: claims.username.into(),
+            is_guest: claims.is_anon,
+            audience,
+            issued_at: claims.iat,
+            expires_at: claims.exp,
+            console: None,
+        }
+    }
 }
 
 /// The additional claims of a console token.
@@ -113,19 +136,21 @@ impl GameTokens {
         }
     }
 
-    /// Returns a signed game token of `player`, and caches it.
+    /// Returns a signed game token of `player` for `audience`, which is also in its claims, and caches
+    /// it.
     ///
     /// # Errors
     /// As [`KeyRing::sign`].
-    pub fn sign(&self, player: Uuid, claims: GameTokenClaims) -> Result<String, KeyError> {
+    pub fn sign(
+        &self,
+        player: Uuid,
+        audience: Arc<str>,
+        claims: GameTokenClaims,
+    ) -> Result<String, KeyError> {
         // Read before the key is chosen: if the key set changes in between, the token is verified.
         let document = self.ring.key_set();
         let token = self.ring.sign(&claims)?;
-        let verified = VerifiedToken {
-            player,
-            claims,
-            console: None,
-        };
+        let verified = VerifiedToken::new(player, audience, claims);
         let remembered = Remembered {
             document,
             token: Arc::new(verified),
@@ -169,9 +194,9 @@ impl GameTokens {
         let now = u64::try_from(self.clock.now()).unwrap_or(0) / 1_000;
         if let Some(known) = self.remembered(&hash) {
             // The things that may have changed since: the time, and the audience.
-            return if known.claims.aud != audience {
+            return if *known.audience != *audience {
                 Err(VerifyError::Audience)
-            } else if now >= known.claims.exp.saturating_add(CLOCK_LEEWAY_SECONDS) {
+            } else if now >= known.expires_at.saturating_add(CLOCK_LEEWAY_SECONDS) {
                 self.verified.invalidate(&hash);
                 Err(VerifyError::Expired)
             } else {
@@ -190,9 +215,8 @@ impl GameTokens {
             .then(|| ConsoleRights::of(token))
             .transpose()?;
         let verified = Arc::new(VerifiedToken {
-            player,
-            claims,
             console,
+            ..VerifiedToken::new(player, audience.into(), claims)
         });
         let remembered = Remembered {
             document: Arc::clone(&published.document),

@@ -229,11 +229,10 @@ impl PaneSession {
             | Condition::Offline
             | Condition::Slow => now,
         };
-        let claims = &self.player.claims;
         let player = TestPlayer {
             id: self.player.player,
-            username: claims.username.clone(),
-            is_guest: claims.is_anon,
+            username: self.player.username.to_string(),
+            is_guest: self.player.is_guest,
         };
         let audience = Environment::Dev.audience(slug);
         let mut claims = test_claims(state, &player, audience, (issued, life));

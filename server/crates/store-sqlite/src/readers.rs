@@ -19,6 +19,7 @@ const CACHE_KIB: i32 = 2_048;
 pub(super) struct Readers {
     /// `None` after the store was closed.
     connections: Vec<Mutex<Option<Connection>>>,
+    /// The one to wait for when all are busy.
     next: AtomicUsize,
 }
 
@@ -51,10 +52,9 @@ impl Readers {
     }
 
     fn take(&self) -> MutexGuard<'_, Option<Connection>> {
-        let start = self.next.fetch_add(1, Ordering::Relaxed);
-        let count = self.connections.len();
-        let (first, rest) = self.connections.split_at(start % count);
-        for connection in rest.iter().chain(first) {
+        // Always from the first one on: few connections then have the pages that are read most, and
+        // they are in the processor's cache.
+        for connection in &self.connections {
             match connection.try_lock() {
                 Ok(guard) => return guard,
                 // A read that panicked has left no partial state.
@@ -62,7 +62,8 @@ impl Readers {
                 Err(TryLockError::WouldBlock) => {}
             }
         }
-        lock(&self.connections[start % count])
+        let next = self.next.fetch_add(1, Ordering::Relaxed);
+        lock(&self.connections[next % self.connections.len()])
     }
 
     /// Closes every connection, so that the writer's is the last one.

@@ -191,14 +191,14 @@ fn too_many_guests(wait: Duration) -> Response {
 fn mint(
     state: &AuthState,
     player: &Player,
-    audience: &str,
+    audience: &Arc<str>,
     life: u64,
     now: Millis,
 ) -> Result<String, ApiError> {
     let claims = claims(state, player, audience, life, now);
     state
         .tokens
-        .sign(player.id, claims)
+        .sign(player.id, Arc::clone(audience), claims)
         .map_err(|error| ApiError::internal(&error))
 }
 

@@ -51,7 +51,7 @@ pub async fn handle(
         // The page drops its token after this error, too, and requests a new one at once.
         let apart = state.platform.nodes.clocks_apart();
         let endings = &state.auth.endings;
-        if endings.any_since(&token.player, token.claims.iat, apart) {
+        if endings.any_since(&token.player, token.issued_at, apart) {
             return Err(not_signed_in());
         }
         let beat = Beat {
