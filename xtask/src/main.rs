@@ -7,6 +7,7 @@
 //! | [`dist`] | the archive of a release |
 //! | [`serve`] | replaces this program by the server |
 //! | [`cluster`] | several nodes on this machine, with the servers that they need |
+//! | [`fuzz`] | fuzz targets, for some time each |
 //! | [`simulate`] | many virtual players, and what the platform counts |
 //! | [`test`] | every stage of the test run, and the count at its end |
 //! | [`size`] | the runtime's size against its budget |
@@ -21,6 +22,7 @@ mod cluster;
 mod command;
 mod dist;
 mod drivers;
+mod fuzz;
 mod serve;
 mod setup;
 mod simulate;
@@ -104,6 +106,17 @@ enum Task {
         #[arg(long, conflicts_with = "only")]
         plot: bool,
     },
+    /// Build the fuzz targets with coverage and run them; what they find is in target/fuzz/findings.
+    Fuzz {
+        /// Only this target, such as `archive`.
+        target: Option<String>,
+        /// For how many seconds each runs; two run at a time.
+        #[arg(long, default_value_t = 3_600)]
+        seconds: u64,
+        /// Run the target only once, with the input in this file.
+        #[arg(long, requires = "target")]
+        input: Option<PathBuf>,
+    },
     /// Let many virtual players play on one server or several nodes, and compare what it counts.
     Simulate {
         /// How many play at the same time.
@@ -163,6 +176,11 @@ fn run(task: Task) -> anyhow::Result<ExitCode> {
             share, plot: true, ..
         } => bench::plot(&workspace, share),
         Task::Bench { share, only, .. } => bench::run(&workspace, share, only),
+        Task::Fuzz {
+            target,
+            seconds,
+            input,
+        } => fuzz::run(&workspace, target.as_deref(), seconds, input.as_deref()),
         Task::Simulate {
             players,
             minutes,

@@ -3,9 +3,9 @@
 //! | module | contents |
 //! |---|---|
 //! | [`sources`] | the sources of deployed scripts |
-//! | `source_map` | source maps |
+//! | [`source_map`] | source maps |
 
-mod source_map;
+pub mod source_map;
 pub mod sources;
 
 use std::collections::{BTreeMap, BTreeSet};

@@ -29,6 +29,8 @@ pub(crate) enum Purpose {
     Tidy,
     /// Running every test.
     Test,
+    /// Running the fuzz targets.
+    Fuzz,
     /// Measuring.
     Bench,
 }

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use anyhow::Result;
 
-use super::Purpose::{self, Bench, Cluster, Dist, Serve, Test, Tidy};
+use super::Purpose::{self, Bench, Cluster, Dist, Fuzz, Serve, Test, Tidy};
 use crate::workspace::Workspace;
 
 /// One thing that a machine needs.
@@ -149,16 +149,25 @@ pub(super) const STEPS: &[Step] = &[
     Step {
         name: "C compiler",
         why: "links Rust programs, and compiles the SQLite that is part of the server",
-        must: &[Serve, Cluster, Dist, Tidy, Test, Bench],
+        must: &[Serve, Fuzz, Cluster, Dist, Tidy, Test, Bench],
         may: &[],
         without: "",
         check: Check::Programs(&["cc"]),
         fix: Fix::Debian(&["build-essential"]),
     },
     Step {
+        name: "C++ compiler",
+        why: "compiles libFuzzer, which runs the fuzz targets",
+        must: &[Fuzz, Test],
+        may: &[],
+        without: "",
+        check: Check::Programs(&["c++"]),
+        fix: Fix::Debian(&["g++"]),
+    },
+    Step {
         name: "wasm32-unknown-unknown",
         why: "the standard library of the runtime in the page",
-        must: &[Serve, Cluster, Dist, Test, Bench],
+        must: &[Serve, Fuzz, Cluster, Dist, Test, Bench],
         may: &[],
         without: "",
         check: Check::Toolchain(&["lib/rustlib/wasm32-unknown-unknown/lib"]),
@@ -168,7 +177,7 @@ pub(super) const STEPS: &[Step] = &[
         name: "rust-src",
         why: "the runtime's standard library is compiled anew, for size",
         must: &[Dist],
-        may: &[Serve, Cluster, Test, Bench],
+        may: &[Serve, Fuzz, Cluster, Test, Bench],
         without: "runtime.js is about a fifth larger, and plays all the same.",
         check: Check::Toolchain(&["lib/rustlib/src/rust/library/Cargo.lock"]),
         fix: Fix::Rustup(&["component", "add", "rust-src"]),
@@ -186,7 +195,7 @@ pub(super) const STEPS: &[Step] = &[
         name: "Node.js",
         why: "runs the minifier, wasm-opt and the checks of JavaScript, and the tests and measurements written for it",
         must: &[Dist, Test, Bench],
-        may: &[Serve, Cluster, Tidy],
+        may: &[Serve, Fuzz, Cluster, Tidy],
         without: "runtime.js stays larger than what is shipped, and plays all the same; JavaScript cannot be checked.",
         check: Check::Programs(&["node", "npm"]),
         fix: Fix::Debian(&["nodejs", "npm"]),
@@ -195,7 +204,7 @@ pub(super) const STEPS: &[Step] = &[
         name: "npm packages of the loader",
         why: "the minifier and wasm-opt",
         must: &[Dist, Test, Bench],
-        may: &[Serve, Cluster],
+        may: &[Serve, Fuzz, Cluster],
         without: "runtime.js stays larger than what is shipped, and plays all the same.",
         check: Check::NpmPackages("loader"),
         fix: Fix::NpmPackages("loader"),

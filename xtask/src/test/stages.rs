@@ -10,7 +10,7 @@ use super::{Stage, supply_chain};
 use crate::command::{cargo, read_lines};
 use crate::setup::Tool;
 use crate::workspace::Workspace;
-use crate::{build, drivers, tidy};
+use crate::{build, drivers, fuzz, tidy};
 
 /// One task of a run.
 pub(super) struct Task {
@@ -93,7 +93,13 @@ pub(super) fn others() -> Vec<Task> {
         name: name.to_owned(),
         work: Work::Counted(tests),
     };
+    let fuzzing = Task {
+        stage: Stage::Native,
+        name: "fuzz targets".to_owned(),
+        work: Work::Check(fuzz::test),
+    };
     vec![
+        fuzzing,
         task(Stage::Native, "examples in the documentation", examples),
         task(Stage::Wasm, "runtime in Chromium", chromium),
         task(Stage::Wasm, "runtime in Firefox", firefox),

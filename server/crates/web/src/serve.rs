@@ -293,14 +293,15 @@ async fn connection<A: Application>(
         let mut request = request.map(Body::new);
         // A WebSocket continues to hold the slot after the connection was handed over.
         request.extensions_mut().insert(stay);
-        async move {
+        // In a box: it takes some kilobytes, which an idle connection would hold otherwise.
+        Box::pin(async move {
             let response = app.answer(peer, request).await;
             drop(metered);
             if response.status() == StatusCode::SWITCHING_PROTOCOLS {
                 meter.retire();
             }
             Ok::<_, Infallible>(answering.go_with(response))
-        }
+        })
     });
     let connection = protocol.serve_connection(io, service).with_upgrades();
     let mut connection = pin!(connection);

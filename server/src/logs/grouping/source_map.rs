@@ -21,7 +21,7 @@ const NONE: u32 = u32::MAX;
 
 /// A source map, decoded.
 #[derive(Debug, Default)]
-pub(super) struct SourceMap {
+pub struct SourceMap {
     /// In the order of their places in the script.
     segments: Vec<Segment>,
     sources: Vec<Source>,
@@ -48,24 +48,24 @@ struct Source {
 
 /// A text, and where its lines begin.
 #[derive(Debug)]
-pub(super) struct Text {
+pub struct Text {
     text: Box<str>,
     starts: Vec<u32>,
 }
 
 /// The place in a source.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Original<'map> {
+pub struct Original<'map> {
     /// The source, without the prefixes of bundlers.
-    pub(super) file: &'map str,
+    pub file: &'map str,
     /// The line, from 1.
-    pub(super) line: u32,
+    pub line: u32,
     /// The column, from 1.
-    pub(super) column: u32,
+    pub column: u32,
     /// The name at this place in the source; empty if the map has none.
-    pub(super) name: &'map str,
+    pub name: &'map str,
     /// The text of the source, if the map has it.
-    pub(super) text: Option<&'map Text>,
+    pub text: Option<&'map Text>,
 }
 
 /// A map as it is written. `S` are its sections; a map in a section has none.
@@ -183,7 +183,7 @@ struct Offset {
 
 impl SourceMap {
     /// Decodes a map; `None` if it is not one, or too large.
-    pub(super) fn parse(json: &[u8]) -> Option<Self> {
+    pub fn parse(json: &[u8]) -> Option<Self> {
         // A server may put a line before the JSON, so that no script can include it.
         let json = match json.strip_prefix(b")]}'") {
             Some(rest) => rest.get(rest.iter().position(|byte| *byte == b'\n')?..)?,
@@ -271,7 +271,7 @@ impl SourceMap {
     }
 
     /// Returns the original place of a line and column of the script, both counted from 1.
-    pub(super) fn find(&self, line: u32, column: u32) -> Option<Original<'_>> {
+    pub fn find(&self, line: u32, column: u32) -> Option<Original<'_>> {
         let (row, column) = (line.checked_sub(1)?, column.checked_sub(1)?);
         let end = self
             .segments
@@ -293,7 +293,7 @@ impl SourceMap {
     }
 
     /// Returns how many bytes it takes in memory, about.
-    pub(super) fn weight(&self) -> usize {
+    pub fn weight(&self) -> usize {
         let segments = self.segments.capacity() * size_of::<Segment>();
         let sources = self.sources.iter().map(|source| {
             let text = source.text.as_ref().map_or(0, Text::weight);
@@ -309,7 +309,7 @@ impl SourceMap {
 
 impl Text {
     /// Finds the lines of a text, unless it has more than `left`, which they are taken from.
-    pub(super) fn new(text: Box<str>, left: &mut usize) -> Option<Self> {
+    pub fn new(text: Box<str>, left: &mut usize) -> Option<Self> {
         u32::try_from(text.len()).ok()?;
         let ends = memchr_lines(&text);
         let mut starts = vec![0];
@@ -325,12 +325,12 @@ impl Text {
     }
 
     /// Returns how many bytes it takes in memory, about.
-    pub(super) fn weight(&self) -> usize {
+    pub fn weight(&self) -> usize {
         self.text.len() + self.starts.capacity() * size_of::<u32>()
     }
 
     /// Returns a line, counted from 1, without its end.
-    pub(super) fn line(&self, number: u32) -> Option<&str> {
+    pub fn line(&self, number: u32) -> Option<&str> {
         let at = usize::try_from(number.checked_sub(1)?).ok()?;
         let start = *self.starts.get(at)? as usize;
         let end = self

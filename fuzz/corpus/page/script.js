@@ -1,0 +1,2 @@
+let a = 1;
+//# sourceMappingURL=a.js.map
