@@ -19,6 +19,7 @@ use tower::ServiceExt as _;
 
 use crate::app::error_page::{self, GameLink, Ways};
 use crate::app::guard::{HANDLING, guard};
+use crate::app::overload::{Class, Overload};
 use crate::app::routes::Routes;
 use crate::app::state::AppState;
 use crate::auth::panes::{self, PaneSession};
@@ -31,7 +32,7 @@ use crate::hosting::backends::Backend;
 use crate::hosting::handlers::game_files;
 use crate::web::api_error::ApiError;
 use crate::web::client_address::client_address;
-use crate::web::cors::ForPrograms;
+use crate::web::cors::{self, ForPrograms};
 use crate::web::foreign_cookies;
 use crate::web::navigation;
 use crate::web::page::Framing;
@@ -51,6 +52,8 @@ pub struct App {
     pub state: AppState,
     /// The routers, by host.
     pub routes: Routes,
+    /// Admission control.
+    pub overload: Arc<Overload>,
 }
 
 impl Application for App {
@@ -99,6 +102,18 @@ impl Application for App {
 }
 
 impl App {
+    /// Creates it. Nothing is refused for overload until [`Overload::watch`] runs.
+    #[must_use]
+    pub fn new(state: AppState, routes: Routes) -> Self {
+        let limit = Duration::from_millis(state.platform.config.overload_millis.into());
+        let overload = Arc::new(Overload::new(limit));
+        Self {
+            state,
+            routes,
+            overload,
+        }
+    }
+
     /// Does everything before a handler runs. It is not part of the future of a request, since what
     /// it borrows would make that larger, and every request copies its future.
     fn receive(
@@ -138,9 +153,21 @@ impl App {
         };
         let target = match site {
             Err(refusal) => Target::Ready(refusal.into_response()),
-            Ok(site) => self.target(site, &mut parts, &mut arrival),
+            Ok(site) => match self.overload.admit(Class::of(&site, parts.uri.path())) {
+                Ok(()) => self.target(site, &mut parts, &mut arrival),
+                Err(refusal) => Target::Ready(self.refuse(refusal, &site, &parts.headers)),
+            },
         };
         (arrival, target, Request::from_parts(parts, body))
+    }
+
+    /// Responds to a request that is not admitted. A page may read why it got no token.
+    fn refuse(&self, refusal: ApiError, site: &Site, headers: &HeaderMap) -> Response {
+        let mut response = refusal.into_response();
+        if matches!(site, Site::Auth) {
+            cors::allow(&*self.state.games, headers, response.headers_mut());
+        }
+        response
     }
 
     fn context(&self, peer: SocketAddr, parts: &Parts) -> Context {

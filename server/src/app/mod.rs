@@ -11,6 +11,7 @@
 //! | `jobs` | the periodic work of all slices |
 //! | `changes` | following what other nodes and the operator's commands change |
 //! | [`operations`] | health checks on a socket of their own |
+//! | [`overload`] | admission control: what is refused if too many requests arrive |
 //! | [`openapi`] | the description of the project API |
 //! | [`data_folder`] | the lock on the data folder |
 //! | [`backup`] | a copy of all data, while the server runs |
@@ -30,6 +31,7 @@ mod jobs;
 pub mod moving;
 pub mod openapi;
 pub mod operations;
+pub mod overload;
 pub mod routes;
 pub mod start;
 pub mod state;

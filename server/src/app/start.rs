@@ -237,13 +237,12 @@ pub async fn start_on(
         nodes.report().await?;
     }
     state.hosting.refresh_all().await?;
-    let app = App {
-        routes: routes_with(&state, api),
-        state: state.clone(),
-    };
+    let app = App::new(state.clone(), routes_with(&state, api));
+    let overload = Arc::clone(&app.overload);
     let limits = ConnectionLimits::of_this_process();
     server.spawn(serve(listener, app, limits, stopped));
     let mut background = jobs::start(&state);
+    background.spawn(async move { overload.watch().await });
     let readiness = readiness(&state);
     let operations = operations.map(|(listener, address)| {
         let app = Operations::new(state.clone(), Arc::clone(&readiness));

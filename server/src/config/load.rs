@@ -298,6 +298,7 @@ fn apply(config: &mut Config, setting: &Setting, text: &str) -> Result<(), Strin
         Key::ProjectMib => config.project_mib = parse::number(text, 0..=1_000_000_000)?,
         Key::AccountMib => config.account_mib = parse::number(text, 0..=1_000_000_000)?,
         Key::DiskFloorMib => config.disk_floor_mib = parse::number(text, 0..=1_000_000_000)?,
+        Key::OverloadMillis => config.overload_millis = parse::number(text, 0..=10_000)?,
         Key::PrivateBackends => config.private_backends = Some(parse::private_backends(text)?),
         Key::BackendTimeoutSeconds => {
             config.backend_timeout_seconds = parse::number(text, 1..=3_600)?;

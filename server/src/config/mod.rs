@@ -192,6 +192,9 @@ pub struct Config {
     pub account_mib: u32,
     /// The disk space that must stay free, in MiB; 0 for none.
     pub disk_floor_mib: u32,
+    /// How long requests wait for a processor, in milliseconds, when the server counts as
+    /// overloaded; 0 for never.
+    pub overload_millis: u32,
     /// The private addresses that a game's backend may have; the default is all under `localhost`
     /// and none elsewhere.
     pub private_backends: Option<PrivateBackends>,
@@ -256,6 +259,7 @@ impl Default for Config {
             project_mib: 2_048,
             account_mib: 10_240,
             disk_floor_mib: 512,
+            overload_millis: 20,
             private_backends: None,
             backend_timeout_seconds: 60,
             backend_idle_seconds: 600,

@@ -89,6 +89,8 @@ pub enum Key {
     AccountMib,
     /// `disk_floor_mib`
     DiskFloorMib,
+    /// `overload_millis`
+    OverloadMillis,
     /// `private_backends`
     PrivateBackends,
     /// `backend_timeout_seconds`
@@ -142,7 +144,7 @@ const fn setting(
 }
 
 /// Every setting, in the order of the documentation.
-pub const SETTINGS: [Setting; 42] = [
+pub const SETTINGS: [Setting; 43] = [
     setting(
         Key::Origin,
         "origin",
@@ -352,6 +354,12 @@ pub const SETTINGS: [Setting; 42] = [
         "disk_floor_mib",
         "512",
         "MiB of the disk that stay free: below it deploys and frontend logs are refused, while games keep running; 0 for no limit",
+    ),
+    setting(
+        Key::OverloadMillis,
+        "overload_millis",
+        "20",
+        "milliseconds that requests wait for a processor, from which on some are refused so that the others are answered in time: logs and charts first, tokens last; 0 never refuses any, up to 10,000",
     ),
     setting(
         Key::PrivateBackends,

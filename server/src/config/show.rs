@@ -46,7 +46,7 @@ pub fn settings_in_force(config: &Config) -> String {
 pub const OPERATIONS: &str = "operations_listen";
 
 /// Settings that every node may have for itself: of its machine, and of what it logs.
-const OF_A_NODE: [Key; 15] = [
+const OF_A_NODE: [Key; 16] = [
     Key::Listen,
     Key::OperationsListen,
     Key::ShutdownDelaySeconds,
@@ -58,6 +58,7 @@ const OF_A_NODE: [Key; 15] = [
     Key::FileCacheMib,
     Key::FileDiskCacheMib,
     Key::DiskFloorMib,
+    Key::OverloadMillis,
     Key::CliFolder,
     Key::TrustedProxies,
     Key::Log,
@@ -156,6 +157,7 @@ fn value_of(config: &Config, key: Key) -> Option<String> {
         Key::ProjectMib => config.project_mib.to_string(),
         Key::AccountMib => config.account_mib.to_string(),
         Key::DiskFloorMib => config.disk_floor_mib.to_string(),
+        Key::OverloadMillis => config.overload_millis.to_string(),
         Key::PrivateBackends => match &config.private_backends {
             Some(PrivateBackends::All) => "true".to_owned(),
             Some(PrivateBackends::None) => "false".to_owned(),

@@ -34,7 +34,7 @@ async fn socket() -> (TcpListener, SocketAddr) {
 fn platform(app: &TestApp) -> App {
     let state = app.running.state.clone();
     let routes = routes(&state);
-    App { state, routes }
+    App::new(state, routes)
 }
 
 fn short_head() -> ConnectionLimits {

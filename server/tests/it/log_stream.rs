@@ -319,7 +319,7 @@ async fn who_reads_nothing_is_cut_loose_and_slows_no_writer() {
     let (_stopping, stopped) = watch::channel(false);
     let state = app.running.state.clone();
     let routes = routes(&state);
-    tokio::spawn(serve(listener, App { state, routes }, limits, stopped));
+    tokio::spawn(serve(listener, App::new(state, routes), limits, stopped));
     let socket = TcpSocket::new_v4().unwrap();
     socket.set_recv_buffer_size(4_096).unwrap();
     let mut stream = socket.connect(address).await.unwrap();

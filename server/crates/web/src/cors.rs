@@ -68,6 +68,14 @@ pub async fn with_cookie<O: Origins>(
     response
 }
 
+/// Lets the page that sent a request with these headers read its response, if the page may send such
+/// requests, for a response that no route gave.
+pub fn allow<O: Origins>(origins: &O, request: &HeaderMap, response: &mut HeaderMap) {
+    if let Some(caller) = single_origin(request).and_then(|origin| origins.find(origin)) {
+        apply(response, Some(&caller));
+    }
+}
+
 /// The one value of `Origin`, if there is exactly one and it is text.
 #[must_use]
 pub fn single_origin(headers: &HeaderMap) -> Option<&str> {

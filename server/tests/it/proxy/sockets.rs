@@ -231,7 +231,7 @@ pub(super) async fn listen_with(
     let routes = routes(&state);
     tokio::spawn(serve_platform(
         listener,
-        App { state, routes },
+        App::new(state, routes),
         limits,
         stopped,
     ));
@@ -327,7 +327,7 @@ async fn a_websocket_gives_way_to_nobody() {
     let routes = routes(&state);
     tokio::spawn(serve_platform(
         listener,
-        App { state, routes },
+        App::new(state, routes),
         limits,
         stopped,
     ));
