@@ -90,7 +90,8 @@ async fn answers_of_every_status_have_a_request_id() {
     // From here on the platform is broken.
     app.sql("DROP TABLE sessions");
     let broken = app.post_token().header("cookie", &owner.cookie);
-    ask(broken, 500, "a fault of ours").await;
+    let fault = ask(broken, 500, "a fault of ours").await;
+    assert!(!fault.text().contains("sessions"), "{fault:?}");
 }
 
 #[tokio::test]
