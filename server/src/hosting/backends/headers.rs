@@ -8,7 +8,7 @@ use platform_serving::forwarding::{drop_hop_by_hop, drop_spoofed, introduce};
 
 use crate::games::catalogue::Game;
 use crate::games::takedown::forgot_cookie_name;
-use crate::web::cookies::{pane_cookie_name, session_cookie_name};
+use crate::web::cookies::{left_cookie_name, pane_cookie_name, session_cookie_name};
 use crate::web::csrf::browser_cookie_name;
 use crate::web::request_context::Context;
 use crate::web::request_id::X_REQUEST_ID;
@@ -30,9 +30,11 @@ const FOR_PROXIES: [HeaderName; 8] = [
 ];
 
 /// The platform's cookies, over https and http.
-const COOKIES: [&str; 8] = [
+const COOKIES: [&str; 10] = [
     session_cookie_name(true),
     session_cookie_name(false),
+    left_cookie_name(true),
+    left_cookie_name(false),
     browser_cookie_name(true),
     browser_cookie_name(false),
     forgot_cookie_name(true),
@@ -257,6 +259,7 @@ mod tests {
             (&["a=1"], Some("a=1")),
             (&["platform-session=x"], None),
             (&["__Host-platform-session=x; platform-form=y"], None),
+            (&["__Host-platform-guests=x; platform-guests=y"], None),
             (&["a=1; platform-session=x;b=2"], Some("a=1; b=2")),
             (&["platform-session=x", "b=2"], Some("b=2")),
             (
@@ -300,6 +303,7 @@ mod tests {
             "platform-session",
             "__Host-platform-session=x; Secure; Path=/",
             "platform-form=x",
+            "platform-guests=x",
             "a=1; Domain=platform.localhost",
             "a=1; Domain=.platform.localhost",
             "a=1; DOMAIN=localhost; Domain=demo.platform.localhost",
