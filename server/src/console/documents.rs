@@ -42,8 +42,9 @@ macro_rules! source {
     };
 }
 
-/// All documents, in the order in which a reader needs them. `docs/dependencies.md` and
-/// `docs/performance.md` are for those who change the platform itself.
+/// All documents, in the order in which a reader needs them. `docs/dependencies.md`,
+/// `docs/performance.md` and `docs/security.md` are for those who change or examine the platform
+/// itself.
 const SOURCES: [Source; 19] = [
     source!(Makers, "cli"),
     source!(Makers, "dev-server"),
@@ -141,7 +142,7 @@ mod tests {
             Some(name.strip_suffix(".md")?.to_owned())
         });
         let mut names: BTreeSet<_> = names.collect();
-        for own in ["dependencies", "performance"] {
+        for own in ["dependencies", "performance", "security"] {
             assert!(names.remove(own));
         }
         let shown: BTreeSet<_> = SOURCES

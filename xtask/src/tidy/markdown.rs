@@ -42,8 +42,7 @@ pub(super) fn links(path: &str, text: &str, exists: impl Fn(&Path) -> bool) -> V
             if file.is_empty() || file.contains("://") || file.starts_with("mailto:") {
                 continue;
             }
-            let folder = Path::new(path).parent().unwrap_or(Path::new(""));
-            let leads_somewhere = inside(&folder.join(file)).is_some_and(|file| exists(&file));
+            let leads_somewhere = linked_file(path, file).is_some_and(|file| exists(&file));
             if !leads_somewhere {
                 let sentence = format!("The link to `{target}` leads nowhere.");
                 findings.push(Finding {
@@ -57,7 +56,17 @@ pub(super) fn links(path: &str, text: &str, exists: impl Fn(&Path) -> bool) -> V
     findings
 }
 
-fn document_lines<'a>(path: &str, text: &'a str) -> impl Iterator<Item = (usize, &'a str)> {
+/// The file to which a link of a document leads, from the root; none if it leaves the project.
+pub(super) fn linked_file(path: &str, target: &str) -> Option<PathBuf> {
+    let folder = Path::new(path).parent().unwrap_or(Path::new(""));
+    inside(&folder.join(target))
+}
+
+/// The lines of a document with their numbers; none of any other file.
+pub(super) fn document_lines<'a>(
+    path: &str,
+    text: &'a str,
+) -> impl Iterator<Item = (usize, &'a str)> + use<'a> {
     let text = if path.ends_with(".md") { text } else { "" };
     text.lines()
         .enumerate()

@@ -3,6 +3,7 @@
 //! [`javascript`], [`format`] and [`lints`].
 
 mod arrows;
+mod evidence;
 mod files;
 mod graph;
 pub(crate) mod javascript;
@@ -114,6 +115,10 @@ pub(crate) fn rules(workspace: &Workspace) -> Result<()> {
         findings.extend(markdown::commands(path, &text, &crate::task_names()));
         findings.extend(markdown::links(path, &text, |file| {
             workspace.root.join(file).exists()
+        }));
+        findings.extend(evidence::rows(path, &text));
+        findings.extend(evidence::named_tests(path, &text, |file| {
+            std::fs::read_to_string(workspace.root.join(file)).ok()
         }));
     }
     for finding in &findings {
