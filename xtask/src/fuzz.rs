@@ -88,7 +88,13 @@ impl<'a> Targets<'a> {
         let host = host()?;
         let folder = workspace.target.join("fuzz");
         let manifest = manifest.to_string_lossy();
-        let mut arguments = vec!["build", "--locked", "--release", "--manifest-path", &manifest];
+        let mut arguments = vec![
+            "build",
+            "--locked",
+            "--release",
+            "--manifest-path",
+            &manifest,
+        ];
         // With a target, the flags are not for build scripts and macros.
         arguments.extend(["--target", &host]);
         for name in &names {
@@ -202,7 +208,9 @@ fn select(mut names: Vec<String>, only: Option<&str>) -> Result<Vec<String>> {
 fn host() -> Result<String> {
     let version = output(command("rustc", Path::new("/")).arg("-vV"))?;
     let host = version.lines().find_map(|line| line.strip_prefix("host: "));
-    Ok(host.context("rustc does not say for which host it is")?.to_owned())
+    Ok(host
+        .context("rustc does not say for which host it is")?
+        .to_owned())
 }
 
 /// How many inputs were tried, as libFuzzer says at its end.

@@ -35,8 +35,7 @@ const PARTS: u32 = 1_024;
 /// The largest share of the most important requests that is refused: some always get through.
 const MOST: f32 = 0.95;
 /// The detail of a refusal.
-const REFUSED: &str =
-    "The platform has more requests at the moment than it can answer. Please try again in a moment.";
+const REFUSED: &str = "The platform has more requests at the moment than it can answer. Please try again in a moment.";
 
 /// How much a request matters to players.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -199,8 +198,7 @@ impl Judge {
         let shortest = self.window.iter().map(|(waited, _)| *waited).min();
         let shortest = shortest.unwrap_or_default();
         let requests: u32 = self.window.iter().map(|(_, begun)| *begun).sum();
-        let is_overload =
-            self.window.len() == WINDOW && requests >= BUSY && shortest >= self.limit;
+        let is_overload = self.window.len() == WINDOW && requests >= BUSY && shortest >= self.limit;
         if is_overload {
             let multiples = shortest.as_secs_f32() / self.limit.as_secs_f32();
             self.pressure = (self.pressure + GROWTH * multiples.min(MULTIPLES)).min(3.0);

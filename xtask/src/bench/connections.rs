@@ -126,7 +126,8 @@ impl Drop for Held {
     }
 }
 
-fn load(workspace: &Workspace) -> Command {
+/// The program that sends at a pace.
+pub(super) fn load(workspace: &Workspace) -> Command {
     load_command(
         &workspace
             .binary(true, "examples/paced_load")

@@ -92,17 +92,22 @@ impl Contenders {
             )?,
             of_bare(&bare)?,
         ];
-        let head = format!(
-            "POST /token HTTP/1.1\\nHost: {}\\nOrigin: http://{}\\nCookie: {cookie}\\nContent-Length: 0",
-            returning.host("auth"),
-            returning.host("demo"),
-        );
+        let head = Self::head(&returning, &cookie);
         Ok(Self {
             loads,
             returning,
             head,
             _others: [bare, bare_ring, new_guest, oidc_provider],
         })
+    }
+
+    /// The head of the request of the visitor with `cookie`, for `paced_load`.
+    pub(super) fn head(server: &Site, cookie: &str) -> String {
+        format!(
+            "POST /token HTTP/1.1\\nHost: {}\\nOrigin: http://{}\\nCookie: {cookie}\\nContent-Length: 0",
+            server.host("auth"),
+            server.host("demo"),
+        )
     }
 
     /// The server of the returning guest, and the head of its request.

@@ -9,6 +9,7 @@ use super::ingest::Ingest;
 use super::large::Large;
 use super::machine::Machine;
 use super::nodes::Nodes;
+use super::overload::Overload;
 use super::proxy::Proxy;
 use super::startup::{self, InBrowsers};
 use super::statistics::{Estimate, Limit, Verdict};
@@ -22,6 +23,8 @@ pub(super) struct Figures {
     pub(super) tokens: Tokens,
     /// Idle connections and slow readers.
     pub(super) connections: Connections,
+    /// Too many requests.
+    pub(super) overload: Overload,
     /// Memory of the idle server, in kilobytes.
     pub(super) idle_kilobytes: Estimate,
     /// From start to ready line on an existing store, in milliseconds.
@@ -108,6 +111,7 @@ impl Figures {
         ];
         goals.extend(self.tokens.goals());
         goals.extend(self.connections.goals());
+        goals.extend(self.overload.goals());
         goals.extend(self.goals_of_traffic());
         goals.extend(startup::goals(&self.startup));
         goals.extend(startup::goals_of_frames(&self.frames));
@@ -211,6 +215,7 @@ impl Figures {
         }));
         lines.extend(self.hosting.markdown());
         lines.extend(self.connections.markdown());
+        lines.extend(self.overload.markdown());
         lines.extend(startup::markdown(&self.startup));
         lines.extend(startup::markdown_of_frames(&self.frames));
         lines.extend([
@@ -257,7 +262,7 @@ impl Figures {
             })
             .collect();
         let tokens = self.tokens.json();
-        json!({ "machine": self.machine, "tokens": tokens, "connections": self.connections, "startup": self.startup, "frames": self.frames, "ingest": self.ingest, "followers": self.followers, "large": self.large, "hosting": self.hosting, "proxy": self.proxy, "nodes": self.nodes, "goals": goals })
+        json!({ "machine": self.machine, "tokens": tokens, "connections": self.connections, "overload": self.overload, "startup": self.startup, "frames": self.frames, "ingest": self.ingest, "followers": self.followers, "large": self.large, "hosting": self.hosting, "proxy": self.proxy, "nodes": self.nodes, "goals": goals })
     }
 }
 
@@ -340,11 +345,23 @@ mod tests {
         }
     }
 
+    /// An overload in which all is this many times worse than without.
+    fn overload(times: f64) -> Overload {
+        Overload {
+            goodput: certain(1.0 / times),
+            p99_ratio: certain(times),
+            refused: certain(1_000.0),
+            after: certain(times),
+            grown_kilobytes: certain(30_000.0 * times),
+        }
+    }
+
     fn good() -> Figures {
         Figures {
             machine: Machine::default(),
             tokens: tokens::tests::good(),
             connections: connections(1.0),
+            overload: overload(1.0),
             idle_kilobytes: certain(30_000.0),
             ready_milliseconds: certain(120.0),
             startup: startup::every_engine(certain(1.5), certain(0.0)),
@@ -400,6 +417,7 @@ mod tests {
         let mut bad = good();
         bad.tokens = tokens::tests::bad();
         bad.connections = connections(1.6);
+        bad.overload = overload(6.0);
         bad.idle_kilobytes = certain(41.0 * 1_024.0);
         bad.ready_milliseconds = certain(501.0);
         bad.startup = startup::every_engine(certain(8.1), certain(51.0));

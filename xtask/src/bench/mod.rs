@@ -13,6 +13,7 @@ mod ingest;
 mod large;
 mod machine;
 mod nodes;
+mod overload;
 mod plots;
 mod process;
 mod proxy;
@@ -72,6 +73,8 @@ pub(crate) enum Part {
     Tokens,
     /// Idle connections, and slow readers beside fast ones.
     Connections,
+    /// Four times as many tokens as the server can answer.
+    Overload,
 }
 
 /// Measures how everything grows, and writes the plots into `docs/performance`. The largest sizes are
@@ -108,6 +111,7 @@ pub(crate) fn run(workspace: &Workspace, share: f64, only: Option<Part>) -> Resu
         Some(Part::Files) => &["hosted_file", "bare_file"][..],
         Some(Part::Tokens) => &["bare_sign", "paced_load"],
         Some(Part::Connections) => &["hosted_file", "paced_load"],
+        Some(Part::Overload) => &["paced_load"],
         Some(_) => &["store_rates"],
         None => &EXAMPLES,
     };
@@ -158,6 +162,10 @@ fn measure_part(
             let connections = connections::measure(workspace, folder)?;
             (connections.goals().into(), connections.markdown())
         }
+        Part::Overload => {
+            let overload = overload::measure(workspace, folder)?;
+            (overload.goals().into(), overload.markdown())
+        }
         Part::Startup | Part::Frames => (Vec::new(), Vec::new()),
     };
     Ok(tell(&goals, &[machine.markdown(), lines].concat()))
@@ -197,6 +205,7 @@ fn measure(
     let proxy = proxy::measure(workspace, folder)?;
     let connections = connections::measure(workspace, folder)?;
     let tokens = tokens::measure(workspace, folder)?;
+    let overload = overload::measure(workspace, folder)?;
     let nodes = nodes::measure(workspace, folder)?;
     // The longest comes last, so that a fault in the others shows earlier.
     let large = large::measure(workspace, folder, share)?;
@@ -204,6 +213,7 @@ fn measure(
         machine,
         tokens,
         connections,
+        overload,
         idle_kilobytes,
         ready_milliseconds,
         startup,

@@ -6,6 +6,9 @@
 //! response at 80 kB/s.
 //! `paced_load rate <address> <requests a second> <seconds> <head>`: prints the 99th percentile of the
 //! response times in milliseconds.
+//! `paced_load flood <address> <connections> <requests a second> <seconds> <head>`: the same on many
+//! connections, to a server that may refuse requests with 503; prints the responses a second that were
+//! not refused, those that were, and the 99th percentile of the former in milliseconds.
 //!
 //! A head is a request's text without the empty line at its end; `\n` stands for the end of a line. The
 //! first two print a line when all connections have had a response, and end with the standard input.
@@ -28,7 +31,7 @@ use tokio::time::{Instant, MissedTickBehavior, interval, interval_at};
 /// Connections from one address.
 const PER_ADDRESS: usize = 500;
 /// Connections that send at a fixed rate.
-const SENDERS: u32 = 64;
+const SENDERS: usize = 64;
 /// What a slow reader reads at once, and how often.
 const SIP: usize = 8_192;
 const SIPS: Duration = Duration::from_millis(100);
@@ -55,8 +58,8 @@ impl Connection {
     }
 
     /// Sends a request and reads its response, at most `most` bytes at once and then only at the
-    /// ticks of `pace`.
-    async fn ask(&mut self, request: &[u8], pace: Option<(usize, Duration)>) -> io::Result<()> {
+    /// ticks of `pace`. Returns whether it was answered, and not refused.
+    async fn ask(&mut self, request: &[u8], pace: Option<(usize, Duration)>) -> io::Result<bool> {
         self.stream.write_all(request).await?;
         self.read.clear();
         let mut wanted = None;
@@ -76,24 +79,27 @@ impl Connection {
             if wanted.is_none() {
                 wanted = length(&self.read)?;
             }
-            if wanted.is_some_and(|wanted| self.read.len() >= wanted) {
-                return Ok(());
+            if let Some((answered, wanted)) = wanted
+                && self.read.len() >= wanted
+            {
+                return Ok(answered);
             }
         }
     }
 }
 
-/// Returns the length of the response that begins here, if its head is whole.
+/// Returns whether the response that begins here is a success, and its length, if its head is whole.
 ///
 /// # Errors
-/// Returns an error if it is not a success, or does not say how long it is.
-fn length(read: &[u8]) -> io::Result<Option<usize>> {
+/// Returns an error if it is neither a success nor a refusal, or does not say how long it is.
+fn length(read: &[u8]) -> io::Result<Option<(bool, usize)>> {
     let end = read.windows(4).position(|window| window == b"\r\n\r\n");
     let Some(head) = end.and_then(|end| read.get(..end)) else {
         return Ok(None);
     };
     let head = String::from_utf8_lossy(head).to_ascii_lowercase();
-    if !head.starts_with("http/1.1 200 ") {
+    let answered = head.starts_with("http/1.1 200 ");
+    if !answered && !head.starts_with("http/1.1 503 ") {
         return Err(io::Error::other(head));
     }
     let length = head
@@ -101,7 +107,7 @@ fn length(read: &[u8]) -> io::Result<Option<usize>> {
         .find_map(|line| line.strip_prefix("content-length:"));
     let length = length.and_then(|length| length.trim().parse::<usize>().ok());
     let length = length.ok_or_else(|| io::Error::other("no Content-Length"))?;
-    Ok(Some(head.len() + 4 + length))
+    Ok(Some((answered, head.len() + 4 + length)))
 }
 
 /// Opens the connections, and returns them when each has had a response.
@@ -117,49 +123,79 @@ async fn opened(to: SocketAddr, count: usize, request: &[u8]) -> io::Result<Vec<
     Ok(all)
 }
 
-/// Sends at a fixed rate, and returns the response times in milliseconds. A request whose time has
-/// come while the one before is on its way has waited since then.
+/// What was sent at a fixed rate.
+#[derive(Default)]
+struct Sent {
+    /// The response times, in milliseconds, of requests that were not refused.
+    times: Vec<f64>,
+    /// The number of those that were.
+    refused: usize,
+}
+
+impl Sent {
+    /// The 99th percentile of the response times.
+    fn p99(&mut self) -> Option<f64> {
+        self.times.sort_by(f64::total_cmp);
+        let last = self.times.len().checked_sub(1)?;
+        self.times
+            .get((self.times.len() * 99 / 100).min(last))
+            .copied()
+    }
+}
+
+/// Sends at a fixed rate for some seconds. A request whose time has come while the one before is on
+/// its way has waited since then, but no request is sent after the end.
 async fn at_rate(
     to: SocketAddr,
+    senders: usize,
     (rate, seconds): (u32, u32),
     request: Arc<[u8]>,
-) -> Result<Vec<f64>, Box<dyn Error>> {
-    let every = Duration::from_secs(1) * SENDERS / rate.max(1);
-    let each = (rate * seconds).div_ceil(SENDERS);
+) -> Result<Sent, Box<dyn Error>> {
+    let connections = opened(to, senders, &request).await?;
+    let senders = u32::try_from(senders)?;
+    let every = Duration::from_secs(1) * senders / rate.max(1);
     let begin = Instant::now() + Duration::from_millis(50);
-    let mut senders = JoinSet::new();
-    let connections = opened(to, usize::try_from(SENDERS)?, &request);
-    for (number, connection) in connections.await?.into_iter().enumerate() {
+    let end = begin + Duration::from_secs(seconds.into());
+    let mut sending = JoinSet::new();
+    for (number, connection) in connections.into_iter().enumerate() {
         let request = Arc::clone(&request);
-        let offset = every * u32::try_from(number)? / SENDERS;
-        senders.spawn(send(connection, (begin + offset, every, each), request));
+        let offset = every * u32::try_from(number)? / senders;
+        sending.spawn(send(connection, (begin + offset, every, end), request));
     }
-    let mut all = Vec::new();
-    while let Some(times) = senders.join_next().await {
-        all.extend(times??);
+    let mut all = Sent::default();
+    while let Some(sent) = sending.join_next().await {
+        let sent = sent??;
+        all.times.extend(sent.times);
+        all.refused += sent.refused;
     }
     Ok(all)
 }
 
-/// Sends this many requests on one connection.
+/// Sends requests on one connection until the end.
 async fn send(
     mut connection: Connection,
-    (begin, every, count): (Instant, Duration, u32),
+    (begin, every, end): (Instant, Duration, Instant),
     request: Arc<[u8]>,
-) -> io::Result<Vec<f64>> {
+) -> io::Result<Sent> {
     let mut ticks = interval_at(begin, every);
     ticks.set_missed_tick_behavior(MissedTickBehavior::Burst);
-    let mut times = Vec::new();
+    let mut sent = Sent::default();
     let mut free = begin;
-    for _ in 0..count {
+    loop {
         let due = ticks.tick().await;
+        if free.max(due) >= end {
+            return Ok(sent);
+        }
         // A timer of the runtime is up to a millisecond late, which is not the server's fault.
         let begun = if free > due { due } else { Instant::now() };
-        connection.ask(&request, None).await?;
+        let answered = connection.ask(&request, None).await?;
         free = Instant::now();
-        times.push((free - begun).as_secs_f64() * 1_000.0);
+        if answered {
+            sent.times.push((free - begun).as_secs_f64() * 1_000.0);
+        } else {
+            sent.refused += 1;
+        }
     }
-    Ok(times)
 }
 
 /// Reads a response at a slow pace again and again.
@@ -196,10 +232,22 @@ async fn main() -> Result<(), Box<dyn Error>> {
         }
         ["rate", address, rate, seconds, head] => {
             let pace = (rate.parse()?, seconds.parse()?);
-            let mut times = at_rate(address.parse()?, pace, request(head)).await?;
-            times.sort_by(f64::total_cmp);
-            let place = (times.len() * 99 / 100).min(times.len().saturating_sub(1));
-            println!("{}", times.get(place).ok_or("nothing was sent")?);
+            let mut sent = at_rate(address.parse()?, SENDERS, pace, request(head)).await?;
+            if sent.refused > 0 {
+                return Err(format!("{} requests were refused", sent.refused).into());
+            }
+            println!("{}", sent.p99().ok_or("nothing was sent")?);
+            Ok(())
+        }
+        ["flood", address, connections, rate, seconds, head] => {
+            let pace = (rate.parse()?, seconds.parse()?);
+            let senders = connections.parse()?;
+            let mut sent = at_rate(address.parse()?, senders, pace, request(head)).await?;
+            let p99 = sent.p99().ok_or("nothing was answered")?;
+            let seconds = f64::from(pace.1);
+            let [answered, refused] =
+                [sent.times.len(), sent.refused].map(|count| count as f64 / seconds);
+            println!("{answered} {refused} {p99}");
             Ok(())
         }
         _ => Err("see the first lines of the source".into()),
