@@ -33,6 +33,15 @@ const takeSecret = () => {
   return given;
 };
 
+/** Forgets the secret in this tab. It is used up. */
+const forget = () => {
+  try {
+    sessionStorage.removeItem(KEPT);
+  } catch {
+    // Without storage, nothing was kept.
+  }
+};
+
 const secret = takeSecret();
 byId("gate-sign-in").search = String(
   new URLSearchParams({ redirect: `${location.origin}${location.pathname}` }),
@@ -64,6 +73,7 @@ enter(async (session) => {
     byId("offer-error").textContent = "";
     try {
       await session.ask("/api/invitations/accept", { secret });
+      forget();
       location.assign(`/projects/${slug}`);
     } catch (refusal) {
       if (!(refusal instanceof Refusal)) throw refusal;

@@ -1,5 +1,7 @@
 //! The address of Redis: one server, a cluster, or what sentinels name.
 
+use std::net::IpAddr;
+
 use url::Url;
 
 /// The port of Redis.
@@ -79,22 +81,36 @@ impl RedisPlace {
         }
     }
 
-    /// Returns the servers that the address names.
-    pub(super) fn servers(&self) -> Vec<(String, u16)> {
-        let addresses = match self {
+    /// The addresses of its servers, or of its sentinels.
+    fn addresses(&self) -> &[String] {
+        match self {
             Self::Single(address) => std::slice::from_ref(address),
             Self::Cluster(addresses)
             | Self::Sentinel {
                 sentinels: addresses,
                 ..
             } => addresses,
-        };
+        }
+    }
+
+    /// Returns the servers that the address names.
+    pub(super) fn servers(&self) -> Vec<(String, u16)> {
         let server = |address: &String| {
             let url = Url::parse(address).ok()?;
             let host = url.host_str()?.trim_matches(['[', ']']).to_owned();
             Some((host, url.port().unwrap_or(REDIS)))
         };
-        addresses.iter().filter_map(server).collect()
+        self.addresses().iter().filter_map(server).collect()
+    }
+
+    /// Returns whether connections go over a network without TLS.
+    #[must_use]
+    pub fn may_be_read(&self) -> bool {
+        let has_tls = |address: &String| address.starts_with("rediss://");
+        let is_here = |(host, _): &(String, u16)| {
+            host == "localhost" || host.parse().is_ok_and(|ip: IpAddr| ip.is_loopback())
+        };
+        !self.addresses().iter().all(has_tls) && !self.servers().iter().all(is_here)
     }
 }
 
@@ -177,6 +193,21 @@ mod tests {
             "redis+sentinel://one/mymaster/x",
         ] {
             assert_eq!(parsed(text), None, "{text}");
+        }
+    }
+
+    #[test]
+    fn a_network_without_tls_is_noticed() {
+        for (text, expected) in [
+            ("redis://localhost", false),
+            ("redis://[::1]:7", false),
+            ("redis://10.0.0.1", true),
+            ("rediss://10.0.0.1", false),
+            ("redis+cluster://localhost,10.0.0.1", true),
+            ("rediss+sentinel://one/mymaster", false),
+        ] {
+            let place = RedisPlace::parse(text).unwrap();
+            assert_eq!(place.may_be_read(), expected, "{text}");
         }
     }
 

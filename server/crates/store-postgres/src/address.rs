@@ -105,7 +105,7 @@ mod tests {
     }
 
     #[test]
-    fn an_address_on_a_network_needs_tls() {
+    fn an_address_on_a_network_without_tls_is_noticed() {
         for (url, may_be_read) in [
             ("postgres://platform@db.example/x", true),
             ("postgres://platform@db.example/x?sslmode=prefer", true),

@@ -6,6 +6,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use arc_swap::{ArcSwap, ArcSwapOption};
+use base64::Engine as _;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use openidconnect::core::{
     CoreAuthDisplay, CoreClaimName, CoreClaimType, CoreClient, CoreClientAuthMethod, CoreGrantType,
     CoreJsonWebKey, CoreJsonWebKeySet, CoreJweContentEncryptionAlgorithm,
@@ -24,6 +26,8 @@ use super::client::{HttpClient, HttpError, is_this_machine};
 use super::{SignInError, shown};
 use crate::clock::Clock;
 
+/// The shortest RSA key whose signatures are believed, in bits.
+const RSA_BITS: usize = 2_048;
 /// How long metadata and keys are cached.
 const LIFE: Duration = Duration::from_secs(600);
 /// The minimum time between two fetches of the key set because of an unknown `kid`.
@@ -216,7 +220,7 @@ impl Discovery {
         let keys = JsonWebKeySet::fetch_async(&known.keys_address, &self.http)
             .await
             .map_err(|error| unavailable("the key set", &error))?;
-        known.keys.store(Arc::new(keys));
+        known.keys.store(Arc::new(strong(&keys)));
         Ok(Some(known.keys()))
     }
 
@@ -255,7 +259,7 @@ impl Discovery {
         })?;
         let younger = metadata.additional_metadata();
         let says_issuer = younger.authorization_response_iss_parameter_supported;
-        let keys = ArcSwap::from_pointee(metadata.jwks().clone());
+        let keys = ArcSwap::from_pointee(strong(metadata.jwks()));
         let keys_address = metadata.jwks_uri().clone();
         let client = CoreClient::from_provider_metadata(
             metadata,
@@ -309,10 +313,58 @@ fn unavailable(what: &str, error: &DiscoveryError<HttpError>) -> SignInError {
     SignInError::Unavailable(format!("{what}: {problem}"))
 }
 
+/// Returns the keys without RSA keys that are too short (RFC 7518 §3.3): who has factored one can sign
+/// in as anybody.
+fn strong(keys: &CoreJsonWebKeySet) -> CoreJsonWebKeySet {
+    let (strong, weak): (Vec<_>, Vec<_>) = keys.keys().iter().cloned().partition(is_strong);
+    if !weak.is_empty() {
+        tracing::warn!(
+            keys = weak.len(),
+            "the provider has RSA keys with fewer than {RSA_BITS} bits; tokens that they sign are refused"
+        );
+    }
+    JsonWebKeySet::new(strong)
+}
+
+/// Whether a key is none of RSA, or long enough.
+fn is_strong(key: &CoreJsonWebKey) -> bool {
+    // The library has no other way to the parts of a key.
+    let key = serde_json::to_value(key).unwrap_or_default();
+    let Some(modulus) = key.get("n").and_then(serde_json::Value::as_str) else {
+        return true;
+    };
+    let Ok(modulus) = URL_SAFE_NO_PAD.decode(modulus) else {
+        return false;
+    };
+    let zeros = modulus.iter().take_while(|byte| **byte == 0).count();
+    let first = modulus
+        .get(zeros)
+        .map_or(0, |byte| byte.leading_zeros() as usize);
+    (modulus.len() - zeros) * 8 - first >= RSA_BITS
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
     use CoreClientAuthMethod::{ClientSecretBasic, ClientSecretPost, PrivateKeyJwt};
+    use openidconnect::JsonWebKey as _;
+
+    #[test]
+    fn a_short_rsa_key_is_left_out() {
+        let key = |id: &str, bits: usize| {
+            let mut modulus = vec![0; bits.div_ceil(8) + 1];
+            modulus[1] = 1 << ((bits - 1) % 8);
+            let modulus = URL_SAFE_NO_PAD.encode(modulus);
+            serde_json::json!({ "kty": "RSA", "kid": id, "n": modulus, "e": "AQAB" })
+        };
+        let all = [key("long", 2_048), key("short", 2_047), key("tiny", 1_024)];
+        let keys = serde_json::json!({ "keys": all });
+        let keys: CoreJsonWebKeySet = serde_json::from_value(keys).unwrap();
+        let strong = strong(&keys);
+        let names: Vec<_> = strong.keys().iter().map(|key| key.key_id()).collect();
+        assert_eq!(names.len(), 1);
+        assert_eq!(names[0].map(|id| id.as_str()), Some("long"));
+    }
 
     #[test]
     fn the_client_says_who_it_is_in_a_way_that_the_provider_takes() {

@@ -68,6 +68,12 @@ pub async fn open(redis: Option<&Secret>) -> Result<Live, LiveError> {
 #[cfg(feature = "cluster")]
 async fn open_shared(address: &Secret) -> Result<Live, LiveError> {
     let place = RedisPlace::parse(address.expose()).ok_or(LiveError::Address)?;
+    if place.may_be_read() {
+        tracing::warn!(
+            "redis_url does not begin with rediss: connections go over the network without TLS, and \
+             whoever is in between could read the password; see docs/several-nodes.md"
+        );
+    }
     let live = LiveRedis::open(shared::place(place)).await;
     let live = live.map_err(|_| LiveError::Address)?;
     let shared = Arc::new(shared::SharedLive::new(live));
