@@ -53,8 +53,8 @@ pub enum Failure {
     SessionExpired,
     /// No response arrived.
     NoAnswer,
-    /// Too many new players at this moment: try again after this many milliseconds, if the number
-    /// is above 0.
+    /// Too many new players, or too many requests, at this moment: try again after this many
+    /// milliseconds, if the number is above 0.
     Busy(f64),
     /// The auth service refused for another reason.
     Refused,
@@ -68,8 +68,9 @@ impl Failure {
         match status {
             _ if is_expired => Self::SessionExpired,
             0 => Self::NoAnswer,
-            // The edge limit on guest creation; here a problem document names no time.
-            429 => Self::Busy(wait),
+            // The edge limit on guest creation, or an overload. The problem document of a 429 names no
+            // time here.
+            429 | 503 => Self::Busy(wait),
             _ => Self::Refused,
         }
     }
@@ -738,6 +739,7 @@ mod tests {
             (429, false, Failure::Busy(7.0)),
             (403, false, Failure::Refused),
             (500, false, Failure::Refused),
+            (503, false, Failure::Busy(7.0)),
         ] {
             assert_eq!(Failure::of(status, is_expired, 7.0), failure, "{status}");
         }

@@ -12,6 +12,7 @@ platform_tests::browser_tests![
     fifty_callers_at_once_share_one_request,
     a_wrong_device_clock_costs_no_call_and_no_request,
     the_edge_limit_on_guests_is_waited_out_once,
+    an_overloaded_platform_is_asked_again_once_after_the_time_that_it_names,
     no_call_fails_while_the_signing_key_is_rotated;
     in Chromium, because "what is asked when is the runtime's own rule":
     forced_callers_share_one_request_that_starts_after_the_one_before,
@@ -216,8 +217,18 @@ async fn a_refusal_arrives_as_the_problem_that_it_is(stage: Stage) {
 
 /// Responds to the next token requests like the rate limit on guest creation.
 fn limit_guests(world: &World, seconds: &str, times: usize) {
+    refuse(
+        world,
+        (429, "text/plain", "Too many requests\n"),
+        seconds,
+        times,
+    );
+}
+
+/// Responds to the next token requests with this status, media type and body, and with a time to wait.
+fn refuse(world: &World, (status, kind, body): (u16, &str, &str), seconds: &str, times: usize) {
     let headers = vec![
-        ("content-type", "text/plain".to_owned()),
+        ("content-type", kind.to_owned()),
         ("retry-after", seconds.to_owned()),
         ("access-control-allow-origin", world.url("arena", "")),
         ("access-control-allow-credentials", "true".to_owned()),
@@ -227,11 +238,36 @@ fn limit_guests(world: &World, seconds: &str, times: usize) {
         ),
     ];
     let answer = Fault::Answer {
-        status: 429,
+        status,
         headers,
-        body: b"Too many requests\n".to_vec(),
+        body: body.as_bytes().to_vec(),
     };
     world.gateway.spoil(Method::POST, "/token", answer, times);
+}
+
+async fn an_overloaded_platform_is_asked_again_once_after_the_time_that_it_names(stage: Stage) {
+    let world = World::start().await;
+    let problem = r#"{"type":"https://x.example/problems/unavailable","detail":"Come again."}"#;
+    let refusal = (503, "application/problem+json", problem);
+    stage.tolerate_log("503");
+    refuse(&world, refusal, "3", 1);
+    stage
+        .open(&world.publish(PageBuilder::new().clock()).await)
+        .await;
+    let wait = format!("window.first = (async () => {{ {ASK} }})(); await pass(1)");
+    stage.run(&wait).await;
+    assert_eq!(world.gateway.token_requests(), 1, "it waits");
+    assert!(stage.run("await pass(4); return first").await.is_string());
+    assert_eq!(world.gateway.token_requests(), 2);
+
+    stage.browser().renew().await;
+    refuse(&world, refusal, "3", 2);
+    stage.open(&world.url("arena", "/")).await;
+    stage.run(&wait).await;
+    let told = stage.run("await pass(4); return first").await;
+    let kind = "https://x.example/problems/unavailable";
+    assert_eq!(told, json!([true, 503, kind, told[3], true]));
+    assert_eq!(world.gateway.token_requests(), 4, "it asks again once");
 }
 
 async fn the_edge_limit_on_guests_is_waited_out_once(stage: Stage) {
