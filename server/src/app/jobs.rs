@@ -15,6 +15,7 @@ use tokio::task::JoinSet;
 use crate::app::changes::FollowChanges;
 use crate::app::state::AppState;
 use crate::auth::AuthState;
+use crate::auth::deletions::RemovePlayers;
 use crate::auth::ended_sessions::ReadEndings;
 use crate::auth::refusal_log;
 use crate::auth::sessions::SweepSessions;
@@ -57,6 +58,7 @@ pub(super) fn start(state: &AppState) -> JoinSet<()> {
     tasks.start(ReadSuspensions(auth()));
     tasks.start(ReadEndings(auth()));
     tasks.start(SweepSessions(auth()));
+    tasks.start(RemovePlayers::new(auth()));
     tasks.start(NoteRefusals(auth()));
     tasks.start(SweepDeployments(Arc::clone(&state.projects)));
     tasks.start(SweepLogs::new(Arc::clone(&state.logs)));

@@ -170,6 +170,11 @@ fn auth_routes(state: &AppState) -> Router<AppState> {
             get(callback::handle),
         )
         .route(paths::PROFILE, get(profile::show).post(profile::change))
+        .route(profile::data::PATH, post(profile::data::handle))
+        .route(
+            profile::deletion::PATH,
+            get(profile::deletion::show).post(profile::deletion::change),
+        )
         .merge(device_routes())
         .route(STYLESHEET, get(stylesheet::handle))
         .route(ICON, get(icon::handle))

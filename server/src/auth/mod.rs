@@ -11,15 +11,18 @@
 //! | [`redirect`] | return addresses of the auth service's pages |
 //! | [`suspensions`], [`ended_sessions`] | suspensions and ended sessions, while their tokens live |
 //! | [`sessions`] | sweeping sessions |
+//! | [`exports`], [`deletions`] | the file with everything about a player; removing players who asked for it |
 //! | [`panes`] | sessions of the Build page's panes, and the conditions in them |
 //! | [`guest_limits`], [`devices`], [`unknown_tokens`] | rate limits on creating guests, on devices, and on deploy tokens that are not valid |
 //! | [`refusal_log`] | recording refusals, within limits |
 
 pub mod caller;
+pub mod deletions;
 pub mod demo_provider;
 pub mod deploy_token_caller;
 pub mod devices;
 pub mod ended_sessions;
+pub mod exports;
 pub mod game_tokens;
 pub mod guest_limits;
 pub mod handlers;

@@ -2,8 +2,8 @@
 //!
 //! Open redirects exist where two parsers disagree. So an address must be plain before it is
 //! parsed, its parsed origin must be exactly one of this platform's, and only the output of our
-//! parser is ever sent to a browser. Of the auth service's own pages, only one is a valid return
-//! address, in the exact form that the page itself uses.
+//! parser is ever sent to a browser. Of the auth service's own pages, only two are valid return
+//! addresses, in the exact form that the pages themselves use.
 
 use std::sync::Arc;
 
@@ -27,11 +27,14 @@ pub const USER_CODE: &str = "user_code";
 /// ([`Sealed`](crate::web::seal::Sealed)).
 pub const PROOF: &str = "proof";
 
+/// The path of the page that deletes a player, which may ask for a fresh sign-in.
+pub const DELETION_PAGE: &str = "/profile/delete";
+
 /// The maximum number of bytes of an address, both as given and as written by our parser.
 const MAX_BYTES: usize = 2_048;
 
 /// An absolute address on the console or on a game of this platform as our parser writes it, or the
-/// address of [`DEVICE_PAGE`].
+/// address of [`DEVICE_PAGE`] or [`DELETION_PAGE`].
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ReturnAddress(String);
 
@@ -46,6 +49,10 @@ impl ReturnAddress {
         };
         if let Some(page) = device_page(&state.platform.auth_url, given) {
             return Ok(Self(page));
+        }
+        let deletion = Self::deletion(state);
+        if deletion.0 == given {
+            return Ok(deletion);
         }
         let console = state.platform.origin.to_string();
         canonical(given, |origin| {
@@ -67,6 +74,12 @@ impl ReturnAddress {
     pub fn device(state: &AuthState, code: Option<(&UserCode, &str)>) -> Self {
         let (code, proof) = code.unzip();
         Self(device_address(&state.platform.auth_url, code, proof))
+    }
+
+    /// Returns the page that deletes the player.
+    #[must_use]
+    pub fn deletion(state: &AuthState) -> Self {
+        Self(format!("{}{DELETION_PAGE}", state.platform.auth_url))
     }
 
     /// Checks the address in a query. A repeated parameter is rejected, since it is ambiguous.
@@ -93,6 +106,12 @@ impl ReturnAddress {
     #[must_use]
     pub fn is_device_page(&self, state: &AuthState) -> bool {
         device_page(&state.platform.auth_url, &self.0).is_some()
+    }
+
+    /// Whether it is the page that deletes the player.
+    #[must_use]
+    pub fn is_deletion_page(&self, state: &AuthState) -> bool {
+        *self == Self::deletion(state)
     }
 
     /// Returns the path if it leads to the console.

@@ -24,6 +24,8 @@ use crate::web::limiter::{Period, Rate};
 
 /// How often one player may change their name. Each change is a stored event.
 const RENAMES: Rate = Rate::new(10, Period::Hour, 10);
+/// How often one player may have everything about them written into a file, which reads a lot.
+const EXPORTS: Rate = Rate::new(6, Period::Hour, 3);
 /// How many calls of the project API one player may make: many more than a command line needs, and
 /// too few to overload the store.
 const CALLS: Rate = Rate::new(20, Period::Second, 200);
@@ -62,6 +64,8 @@ pub struct AuthLimits {
     pub devices: DeviceLimits,
     /// The limit on new names per player.
     pub renames: SharedLimiter<Uuid>,
+    /// The limit on files with everything about a player.
+    pub exports: SharedLimiter<Uuid>,
     /// The limits on refusals in the audit log.
     pub refusals: RefusalLimits,
     /// The limit on calls of the project API per player.
@@ -79,6 +83,7 @@ impl AuthLimits {
             sign_ins: shared.limiter("sign-ins", &config.sign_in_rate, clock),
             devices: DeviceLimits::new(clock, shared),
             renames: shared.limiter("renames", &RENAMES, clock),
+            exports: shared.limiter("exports", &EXPORTS, clock),
             refusals: RefusalLimits::new(clock),
             calls: shared.limiter("calls", &CALLS, clock),
             unknown_tokens: UnknownTokens::new(clock),
@@ -91,6 +96,7 @@ impl AuthLimits {
         self.sign_ins.sweep();
         self.devices.sweep();
         self.renames.sweep();
+        self.exports.sweep();
         self.refusals.sweep();
         self.calls.sweep();
         self.unknown_tokens.sweep();

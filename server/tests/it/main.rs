@@ -21,6 +21,7 @@ mod caller;
 mod colour_contrast;
 mod command_line;
 mod connections;
+mod deletion;
 mod deploy_tokens;
 mod deploys;
 mod device;

@@ -18,6 +18,7 @@ mod build_stream;
 mod calls;
 mod clicks;
 mod cookies;
+mod deletion;
 mod devices;
 mod engines;
 mod failures;
@@ -52,6 +53,7 @@ fn main() -> std::process::ExitCode {
         journey::TESTS,
         accounts::TESTS,
         profile::TESTS,
+        deletion::TESTS,
         devices::TESTS,
         clicks::TESTS,
         cookies::TESTS,

@@ -117,6 +117,12 @@ pub enum AuditKind {
     Suspended,
     /// A suspension was lifted.
     Unsuspended,
+    /// A player asked to be deleted, or the operator did; `detail` is the day on which it happens.
+    DeletionAsked,
+    /// The deletion of a player was taken back.
+    DeletionTakenBack,
+    /// A player was deleted. The event does not say who.
+    PlayerDeleted,
     /// A player approved the sign-in of a device.
     DeviceApproved,
     /// A player denied the sign-in of a device.
@@ -217,7 +223,7 @@ pub enum AuditKind {
 
 impl AuditKind {
     /// Every kind.
-    pub const ALL: [Self; 52] = [
+    pub const ALL: [Self; 55] = [
         Self::Linked,
         Self::Merged,
         Self::SignedIn,
@@ -229,6 +235,9 @@ impl AuditKind {
         Self::SessionsEnded,
         Self::Suspended,
         Self::Unsuspended,
+        Self::DeletionAsked,
+        Self::DeletionTakenBack,
+        Self::PlayerDeleted,
         Self::DeviceApproved,
         Self::DeviceDenied,
         Self::DeviceRevoked,
@@ -299,6 +308,9 @@ impl AuditKind {
             Self::SessionsEnded => "sessions-ended",
             Self::Suspended => "suspended",
             Self::Unsuspended => "unsuspended",
+            Self::DeletionAsked => "deletion-asked",
+            Self::DeletionTakenBack => "deletion-taken-back",
+            Self::PlayerDeleted => "player-deleted",
             Self::DeviceApproved => "device-approved",
             Self::DeviceDenied => "device-denied",
             Self::DeviceRevoked => "device-revoked",

@@ -10,6 +10,7 @@
 //! providers |
 //! | [`session`], [`sign_in`], [`left_guest`] | a browser's session, signing in, and restoring a
 //! guest |
+//! | [`deletion`] | deleting a player |
 //! | `cookie_secret` | the secrets in cookies |
 //! | [`device`], [`console_token`] | the command line's sign-in; tokens of the console and the command line |
 //! | [`deploy_token`] | the secrets with which programs deploy a project |
@@ -33,6 +34,7 @@ pub mod console_token;
 mod cookie_secret;
 pub mod counting;
 pub mod date;
+pub mod deletion;
 pub mod deploy_token;
 pub mod device;
 pub mod entropy;

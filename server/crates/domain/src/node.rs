@@ -37,6 +37,7 @@ impl Topic {
         match kind {
             AuditKind::KeyAdded | AuditKind::KeyRevoked => Some(Self::Keys),
             AuditKind::SessionsEnded
+            | AuditKind::DeletionAsked
             | AuditKind::SignedOut
             | AuditKind::Merged
             | AuditKind::GuestRestored => Some(Self::Sessions),
@@ -58,6 +59,8 @@ impl Topic {
             // Sessions, names, devices, deploy tokens, members, offers and administrators are read from the store whenever they
             // are needed; the rest changes nothing.
             AuditKind::Linked
+            | AuditKind::DeletionTakenBack
+            | AuditKind::PlayerDeleted
             | AuditKind::SignedIn
             | AuditKind::Created
             | AuditKind::Renamed

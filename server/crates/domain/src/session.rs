@@ -12,6 +12,7 @@ use super::player::{Player, PlayerState};
 use super::username::generate_guest_names;
 use crate::clock::Millis;
 use crate::cookie_secret::cookie_secret;
+use crate::deletion::Deletion;
 use crate::entropy::Entropy;
 
 cookie_secret! {
@@ -112,6 +113,8 @@ pub struct Session {
     pub ended_at: Option<Millis>,
     /// A short description of its browser; `None` until it was seen.
     pub browser: Option<String>,
+    /// The deletion of its player that was asked for.
+    pub deletion: Option<Deletion>,
 }
 
 /// What a session still allows.
@@ -124,6 +127,9 @@ pub enum SessionStatus {
     /// An ended session of an account, or a session of a merged guest. The player must sign in: a
     /// new guest would lose access to their progress.
     Expired,
+    /// No token and no new guest, because the player is to be deleted: the player takes that back,
+    /// or signs out.
+    Leaving(Deletion),
     /// No token and no new guest until the suspension is lifted. With the reason for the player.
     Suspended(Option<String>),
 }
@@ -172,7 +178,10 @@ impl Session {
                 SessionStatus::Expired
             }
             (PlayerState::Guest, true) => SessionStatus::Stranger,
-            (PlayerState::Guest | PlayerState::Account, false) => SessionStatus::Good,
+            (PlayerState::Guest | PlayerState::Account, false) => match self.deletion {
+                Some(deletion) => SessionStatus::Leaving(deletion),
+                None => SessionStatus::Good,
+            },
         }
     }
 
@@ -205,6 +214,7 @@ mod tests {
             renewed_at: 0,
             ended_at,
             browser: None,
+            deletion: None,
         }
     }
 
@@ -231,6 +241,32 @@ mod tests {
                 .windows(4)
                 .any(|part| one.guest_id().as_bytes().starts_with(part))
         );
+    }
+
+    #[test]
+    fn who_is_to_be_deleted_gets_no_token_and_a_suspension_counts_more() {
+        let deletion = Deletion { asked_at: 1, at: 9 };
+        for state in [PlayerState::Guest, PlayerState::Account] {
+            let session = Session {
+                deletion: Some(deletion),
+                ..session(state, None)
+            };
+            // Whoever removes the player may be late.
+            for now in [2, 10] {
+                assert_eq!(session.status(now), SessionStatus::Leaving(deletion));
+            }
+        }
+        let suspended = Session {
+            deletion: Some(deletion),
+            ..session(
+                PlayerState::Suspended {
+                    reason: None,
+                    linked: true,
+                },
+                None,
+            )
+        };
+        assert_eq!(suspended.status(2), SessionStatus::Suspended(None));
     }
 
     #[test]

@@ -14,6 +14,7 @@
 //! | [`projects`], [`deployments`], [`previews`], [`environments`], [`listings`], [`player_games`], [`test_players`] | games, their files, previews, settings and test players |
 //! | [`people`], [`handovers`] | who may do what with a project, invitations, and offers of a project |
 //! | [`webhooks`] | where alerts are sent |
+//! | [`deletions`] | exporting and deleting players |
 //! | [`stored_files`] | files that several nodes share, and their removal |
 //! | [`room`], [`takedown`] | the storage of deployments; games that are taken down |
 //! | [`counting`], [`logs`], [`log_quota`] | players over time; frontend log records |
@@ -31,6 +32,7 @@
 pub mod administration;
 pub mod audit;
 pub mod counting;
+pub mod deletions;
 pub mod deploy_tokens;
 pub mod deployments;
 pub mod devices;
@@ -63,7 +65,7 @@ pub mod webhooks;
 use self::fixtures::{
     NOW, assert_conflict, by, deployment, entropy, guest, key, lives, project, sign_in, state,
 };
-pub use self::place::{Handles, Place, TwoHandles};
+pub use self::place::{Handles, Needle, Place, TwoHandles};
 
 /// Makes a test of every case. `$place` evaluates to the place.
 #[macro_export]
@@ -97,6 +99,14 @@ macro_rules! suite {
                 who_signs_in_while_playing_counts_once
                 what_is_old_goes_in_batches_and_numbers_stay
                 counts_of_an_unknown_project_change_nothing
+            }
+            deletions {
+                who_asks_to_be_deleted_is_signed_out_and_can_take_it_back
+                who_owns_a_project_is_not_deleted
+                a_suspension_stops_a_deletion_unless_it_came_before
+                a_guest_that_is_to_be_deleted_becomes_no_part_of_an_account
+                a_player_who_is_deleted_leaves_nothing_behind
+                everything_that_is_known_of_a_player_is_exported
             }
             deploy_tokens {
                 a_deploy_token_comes_back_as_it_was_with_its_project

@@ -5,6 +5,18 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use async_trait::async_trait;
 use platform_store::Store;
+use uuid::Uuid;
+
+/// What a case searches in the data as the back end keeps it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Needle {
+    /// A text.
+    Text(String),
+    /// An id, in any form.
+    Id(Uuid),
+    /// A hash.
+    Hash([u8; 32]),
+}
 
 /// The place of one store: empty at first, removed when it is dropped.
 #[async_trait]
@@ -14,6 +26,10 @@ pub trait Place: Sync {
 
     /// Copies the store as it is now, as a backup does, and opens the copy.
     async fn open_copy(&self) -> Arc<dyn Store>;
+
+    /// Searches the data as the back end keeps it, in its files or in every column of every table,
+    /// and returns a line for each needle that was found.
+    async fn find_raw(&self, needles: &[Needle]) -> Vec<String>;
 
     /// How many handles a concurrent case opens.
     fn handles(&self) -> usize {
@@ -33,6 +49,10 @@ impl<P: Place> Place for TwoHandles<P> {
 
     async fn open_copy(&self) -> Arc<dyn Store> {
         self.0.open_copy().await
+    }
+
+    async fn find_raw(&self, needles: &[Needle]) -> Vec<String> {
+        self.0.find_raw(needles).await
     }
 
     fn handles(&self) -> usize {

@@ -185,7 +185,7 @@ async fn restore_guest(transaction: &Transaction, restore: &Restore) -> Result<R
                 leave(transaction, &held, &restore.browser, now).await?;
                 event = event.other(held.player.id);
             }
-            SessionStatus::Stranger | SessionStatus::Expired => {}
+            SessionStatus::Stranger | SessionStatus::Expired | SessionStatus::Leaving(_) => {}
         }
     }
     take_back(transaction, restore).await?;

@@ -4,6 +4,7 @@ use platform_domain::clock::Millis;
 use platform_domain::log::LogId;
 use platform_store::StoreError;
 use tokio_postgres::Row;
+use uuid::Uuid;
 
 use super::database::Database;
 use super::error::Error;
@@ -50,6 +51,38 @@ pub(super) async fn sweep_old(
     }
     let removed = transact!(database, transaction => remove_rows(&transaction, &oldest))?;
     Ok(dropped + removed)
+}
+
+/// Removes the records of these players, at most `limit` of them. Returns how many.
+pub(super) async fn forget(
+    database: &Database,
+    players: &[Uuid],
+    limit: usize,
+) -> Result<usize, StoreError> {
+    let rows = database
+        .rows_of_many(
+            "SELECT r.environment, r.id FROM log_records r
+             WHERE r.environment = ANY(ARRAY(SELECT id FROM log_environments))
+               AND r.player = ANY($1) LIMIT $2",
+            &[&players, &count(limit)],
+        )
+        .await?;
+    transact!(database, transaction => forget_rows(&transaction, &rows, players))
+}
+
+async fn forget_rows(
+    transaction: &Transaction,
+    rows: &[Row],
+    players: &[Uuid],
+) -> Result<usize, Error> {
+    let removed = remove_rows(transaction, rows).await?;
+    transaction
+        .execute(
+            "UPDATE log_error_groups SET begun_by = NULL WHERE begun_by = ANY($1)",
+            &[&players],
+        )
+        .await?;
+    Ok(removed)
 }
 
 async fn remove_rows(transaction: &Transaction, rows: &[Row]) -> Result<usize, Error> {

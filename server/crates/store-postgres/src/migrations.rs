@@ -81,6 +81,10 @@ pub(super) const MAIN: Schema = Schema {
             "V13__handovers",
             include_str!("../migrations/0013_handovers.sql"),
         ),
+        (
+            "V14__deletions",
+            include_str!("../migrations/0014_deletions.sql"),
+        ),
     ],
 };
 

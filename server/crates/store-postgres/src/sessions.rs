@@ -4,6 +4,7 @@ use async_trait::async_trait;
 use platform_domain::audit::{AuditKind, By};
 use platform_domain::clock::Millis;
 use platform_domain::console_token::{Hold, Holder};
+use platform_domain::deletion::Deletion;
 use platform_domain::player::UNCONFIRMED_MILLIS;
 use platform_domain::session::{KEPT_MILLIS, SESSION_MILLIS, Session, SessionHash, SessionSummary};
 use platform_domain::sign_in::SIGN_IN_MILLIS;
@@ -173,13 +174,16 @@ async fn sweep_awaited(database: &Database, now: Millis, limit: i64) -> Result<u
 /// Returns the query for the session with the hash `$1`, with its player.
 fn lookup() -> String {
     format!(
-        "SELECT {}, s.created_at, s.renewed_at, s.ended_at, s.browser
+        "SELECT {}, s.created_at, s.renewed_at, s.ended_at, s.browser, p.deletion_asked_at,
+             p.deletion_at
          FROM sessions s JOIN players p ON p.id = s.player WHERE s.hash = $1",
         players::COLUMNS
     )
 }
 
 fn session(hash: SessionHash, row: &Row) -> Result<Session, Error> {
+    let asked_at: Option<Millis> = get(row, 13)?;
+    let at: Option<Millis> = get(row, 14)?;
     Ok(Session {
         hash,
         player: players::player(row)?,
@@ -187,6 +191,9 @@ fn session(hash: SessionHash, row: &Row) -> Result<Session, Error> {
         renewed_at: get(row, 10)?,
         ended_at: get(row, 11)?,
         browser: get(row, 12)?,
+        deletion: asked_at
+            .zip(at)
+            .map(|(asked_at, at)| Deletion { asked_at, at }),
     })
 }
 

@@ -18,7 +18,7 @@ use super::error::Error;
 use super::rows::{bytes, get};
 use super::store::PostgresStore;
 use super::transaction::Transaction;
-use super::{accounts, players, sessions};
+use super::{accounts, deletions, players, sessions};
 
 #[async_trait]
 impl SignInStore for PostgresStore {
@@ -210,9 +210,11 @@ async fn guest(
 }
 
 /// Returns whether the player has a session, or is suspended: a suspension outlasts every session.
+/// Whoever asked to be deleted does not become a part of an account.
 async fn counts(transaction: &Transaction, player: &Player, now: Millis) -> Result<bool, Error> {
     Ok(matches!(player.state, PlayerState::Suspended { .. })
-        || sessions::has_session(transaction, player.id, now).await?)
+        || sessions::has_session(transaction, player.id, now).await?
+            && !deletions::is_asked(transaction, player.id).await?)
 }
 
 /// Signs in to the account of a known identity.

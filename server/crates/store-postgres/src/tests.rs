@@ -22,7 +22,7 @@ use platform_store::{
     AdminStore as _, ConnectError, LogStore as _, NewGuest, NodeStore as _, PlayerStore as _,
     SchemaPolicy, Store, StoreError,
 };
-use platform_store_conformance::{Place, TwoHandles, concurrent_suite, suite};
+use platform_store_conformance::{Needle, Place, TwoHandles, concurrent_suite, suite};
 use platform_test_postgres::TestDatabase;
 use tokio::net::TcpListener;
 use tokio::time::Instant;
@@ -76,6 +76,30 @@ impl Place for Server {
         let store = Self::connect(&copy.url()).await;
         self.copies.lock().unwrap().push(copy);
         Arc::new(store)
+    }
+
+    async fn find_raw(&self, needles: &[Needle]) -> Vec<String> {
+        let client = raw(&self.database.url()).await;
+        let sql = "SELECT tablename FROM pg_tables WHERE schemaname = 'public' ORDER BY 1";
+        let mut rows = Vec::new();
+        for table in client.query(sql, &[]).await.unwrap() {
+            let table: String = table.get(0);
+            let sql = format!("SELECT lower(t::text) FROM \"{table}\" t");
+            for row in client.query(&sql, &[]).await.unwrap() {
+                rows.push((table.clone(), row.get::<_, String>(0)));
+            }
+        }
+        let mut found = Vec::new();
+        for needle in needles {
+            let text = match needle {
+                Needle::Text(text) => text.clone(),
+                Needle::Id(id) => id.to_string(),
+                Needle::Hash(hash) => hash.iter().map(|byte| format!("{byte:02x}")).collect(),
+            };
+            let row = rows.iter().find(|(_, row)| row.contains(&text));
+            found.extend(row.map(|(table, _)| format!("{needle:?} in {table}")));
+        }
+        found
     }
 }
 

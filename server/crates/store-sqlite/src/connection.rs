@@ -8,6 +8,8 @@ use rusqlite::config::DbConfig;
 
 /// How long a statement waits while another process, such as an operator's command, locks the file.
 const BUSY_TIMEOUT: Duration = Duration::from_secs(5);
+/// How long emptying a log waits for its readers, during which nobody can write.
+pub(super) const TIDY_LOG: Duration = Duration::from_millis(200);
 /// Statements that a connection keeps prepared.
 const PREPARED: usize = 32;
 

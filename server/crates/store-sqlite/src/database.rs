@@ -24,6 +24,9 @@ const READERS: usize = 4;
 #[derive(Debug)]
 pub(super) struct Kind {
     schema: &'static Schema,
+    /// Whether what is removed is overwritten (`PRAGMA secure_delete`): always, or only where that
+    /// costs no extra write.
+    overwrites: &'static str,
     limits: Limits,
     readers: usize,
 }
@@ -31,6 +34,7 @@ pub(super) struct Kind {
 /// Players, sessions, keys, projects.
 pub(super) const MAIN: Kind = Kind {
     schema: &migrations::MAIN,
+    overwrites: "ON",
     limits: Limits {
         name: "store-writer",
         queue: 4_096,
@@ -43,6 +47,7 @@ pub(super) const MAIN: Kind = Kind {
 /// group are smaller.
 pub(super) const LOGS: Kind = Kind {
     schema: &migrations::LOGS,
+    overwrites: "FAST",
     limits: Limits {
         name: "log-writer",
         queue: LOG_WRITES,
@@ -72,6 +77,9 @@ impl Database {
             source,
         })?;
         let mut connection = open_writing(path)?;
+        connection
+            .pragma_update(None, "secure_delete", kind.overwrites)
+            .map_err(not_opened)?;
         kind.schema.bring_up_to_date(&mut connection, schema)?;
         drop(lock);
         let count = std::thread::available_parallelism()

@@ -177,7 +177,7 @@ fn restore_guest(connection: &Connection, restore: &Restore) -> Result<Restored,
                 leave(connection, &held, &restore.browser, now)?;
                 event = event.other(held.player.id);
             }
-            SessionStatus::Stranger | SessionStatus::Expired => {}
+            SessionStatus::Stranger | SessionStatus::Expired | SessionStatus::Leaving(_) => {}
         }
     }
     take_back(connection, restore)?;

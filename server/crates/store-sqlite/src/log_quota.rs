@@ -165,6 +165,11 @@ fn make_room(
     Ok(removed)
 }
 
+/// Removes these records. Returns how many.
+pub(super) fn remove_all(connection: &Connection, ids: &[i64]) -> Result<usize, Error> {
+    Ok(remove(connection, ids, i64::MAX)?.0)
+}
+
 /// Removes these records until `surplus` bytes are freed. Returns how many, and how many bytes.
 fn remove(connection: &Connection, ids: &[i64], surplus: i64) -> Result<(usize, i64), Error> {
     let (mut removed, mut bytes, mut freed) = (0, 0, Freed::new());

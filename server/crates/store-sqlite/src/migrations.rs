@@ -130,6 +130,10 @@ pub(super) const MAIN: Schema = Schema(&[
         "V31__handovers",
         include_str!("../migrations/0031_handovers.sql"),
     ),
+    (
+        "V32__deletions",
+        include_str!("../migrations/0032_deletions.sql"),
+    ),
 ]);
 
 /// Frontend log records.

@@ -3,6 +3,7 @@
 
 use platform_domain::clock::Millis;
 use platform_domain::console_token::Holder;
+use platform_domain::deletion::Deletion;
 use platform_domain::session::{SESSION_MILLIS, Session, SessionHash};
 use rusqlite::{Connection, Row, params};
 use uuid::Uuid;
@@ -18,13 +19,16 @@ pub(super) fn lookup_session(
     let mut statement = connection.prepare_cached(
         "SELECT p.id, p.username, p.linked, p.merged_into, p.suspended_at, p.suspension_reason,
                 p.created_at, p.seen_at, p.awaiting IS NOT NULL,
-                s.created_at, s.renewed_at, s.ended_at, s.browser
+                s.created_at, s.renewed_at, s.ended_at, s.browser, p.deletion_asked_at,
+                p.deletion_at
          FROM sessions s JOIN players p ON p.id = s.player WHERE s.hash = ?1",
     )?;
     let mut rows = statement.query([hash.0.as_slice()])?;
     let Some(row) = rows.next()? else {
         return Ok(None);
     };
+    let asked_at: Option<Millis> = row.get(13)?;
+    let at: Option<Millis> = row.get(14)?;
     Ok(Some(Session {
         hash: *hash,
         player: player_rows::player(row)?,
@@ -32,6 +36,9 @@ pub(super) fn lookup_session(
         renewed_at: row.get(10)?,
         ended_at: row.get(11)?,
         browser: row.get(12)?,
+        deletion: asked_at
+            .zip(at)
+            .map(|(asked_at, at)| Deletion { asked_at, at }),
     }))
 }
 

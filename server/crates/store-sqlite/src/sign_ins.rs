@@ -17,7 +17,7 @@ use super::audit::{self, Entry};
 use super::error::Error;
 use super::rows::uuid;
 use super::store::SqliteStore;
-use super::{accounts, player_rows, session_rows, sessions};
+use super::{accounts, deletions, player_rows, session_rows, sessions};
 
 #[async_trait]
 impl SignInStore for SqliteStore {
@@ -171,10 +171,12 @@ fn guest(connection: &Connection, sign_in: &SignIn) -> Result<Option<Player>, Er
     Ok(counts(connection, &player, sign_in.now)?.then_some(player))
 }
 
-/// Whether the player has a session, or is suspended: a suspension outlasts every session.
+/// Whether the player has a session, or is suspended: a suspension outlasts every session. Whoever
+/// asked to be deleted does not become a part of an account.
 fn counts(connection: &Connection, player: &Player, now: Millis) -> Result<bool, Error> {
     Ok(matches!(player.state, PlayerState::Suspended { .. })
-        || session_rows::has_session(connection, player.id, now)?)
+        || session_rows::has_session(connection, player.id, now)?
+            && deletions::find(connection, player.id)?.is_none())
 }
 
 /// Signs in to the account of a known identity.

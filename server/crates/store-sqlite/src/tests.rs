@@ -9,7 +9,7 @@ use async_trait::async_trait;
 use platform_domain::project::FileEntry;
 use platform_domain::session::SessionHash;
 use platform_store::{ConnectError, NewGuest, SchemaPolicy, Store, StoreError};
-use platform_store_conformance::{Place, TwoHandles, concurrent_suite, suite};
+use platform_store_conformance::{Needle, Place, TwoHandles, concurrent_suite, suite};
 use rusqlite::Connection;
 use tempfile::TempDir;
 
@@ -50,6 +50,40 @@ impl Place for Directory {
         self.1.lock().unwrap().push(folder);
         Arc::new(store.unwrap())
     }
+
+    async fn find_raw(&self, needles: &[Needle]) -> Vec<String> {
+        let folder = self.file();
+        let mut found = Vec::new();
+        for entry in std::fs::read_dir(folder.parent().unwrap()).unwrap() {
+            let path = entry.unwrap().path();
+            let bytes = std::fs::read(&path).unwrap();
+            for needle in needles {
+                if spellings(needle).iter().any(|one| has(&bytes, one)) {
+                    found.push(format!("{needle:?} in {}", path.display()));
+                }
+            }
+        }
+        found.sort_unstable();
+        found.dedup_by_key(|line| line.split(" in ").next().map(str::to_owned));
+        found
+    }
+}
+
+/// How a needle may be written.
+fn spellings(needle: &Needle) -> Vec<Vec<u8>> {
+    match needle {
+        Needle::Text(text) => vec![text.clone().into_bytes()],
+        Needle::Id(id) => vec![
+            id.as_bytes().to_vec(),
+            id.to_string().into_bytes(),
+            id.simple().to_string().into_bytes(),
+        ],
+        Needle::Hash(hash) => vec![hash.to_vec()],
+    }
+}
+
+fn has(bytes: &[u8], part: &[u8]) -> bool {
+    bytes.windows(part.len()).any(|window| window == part)
 }
 
 suite!(Directory::new());

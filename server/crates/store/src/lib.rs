@@ -8,12 +8,14 @@ mod administration;
 mod alerts;
 mod audit;
 mod counting;
+mod deletions;
 mod deploy_tokens;
 mod deployments;
 mod device_codes;
 mod devices;
 mod environments;
 mod error_groups;
+pub mod exports;
 mod handovers;
 mod keys;
 mod left_guests;
@@ -35,6 +37,7 @@ pub mod stored_groups;
 mod suspensions;
 pub mod tables;
 mod takedown;
+pub mod traces;
 pub mod transfer;
 mod webhooks;
 
@@ -44,6 +47,7 @@ pub use self::administration::AdminStore;
 pub use self::alerts::AlertStore;
 pub use self::audit::AuditStore;
 pub use self::counting::CountingStore;
+pub use self::deletions::DeletionStore;
 pub use self::deploy_tokens::DeployTokenStore;
 pub use self::deployments::DeploymentStore;
 pub use self::device_codes::DeviceCodeStore;
@@ -208,6 +212,7 @@ pub trait Store:
     + AlertStore
     + AuditStore
     + CountingStore
+    + DeletionStore
     + DeployTokenStore
     + DeploymentStore
     + DeviceCodeStore

@@ -113,6 +113,8 @@ const PLAYERS: &[Column] = &[
     ("created_at", Integer),
     ("seen_at", Integer),
     ("awaiting", Text),
+    ("deletion_asked_at", Integer),
+    ("deletion_at", Integer),
 ];
 
 /// What is moved, each table after those that it refers to.

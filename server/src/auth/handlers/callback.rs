@@ -8,11 +8,12 @@ use axum::http::{HeaderMap, header};
 use axum::response::Response;
 
 use super::browser_session;
+use super::return_link::page_path;
 use super::start_sign_in::{SignInNotice, back_to_login, provider_of, see_other};
 use super::token::suspended;
 use crate::auth::AuthState;
 use crate::auth::oidc::{Answer, Provider, SignInError, Subject};
-use crate::auth::redirect::ReturnAddress;
+use crate::auth::redirect::{DELETION_PAGE, ReturnAddress};
 use crate::auth::refusal_log;
 use crate::clock::Millis;
 use crate::config::provider::DEMO_PROVIDER;
@@ -305,6 +306,10 @@ async fn complete(
         now,
     };
     let outcome = state.platform.store.complete_sign_in(sign_in).await?;
+    let leaving = match outcome.player() {
+        Some(player) => state.platform.store.find_deletion(player.id).await?,
+        None => None,
+    };
     let what = match outcome {
         SignInOutcome::Suspended { reason } => {
             let provider = &pending.provider;
@@ -322,7 +327,14 @@ async fn complete(
         outcome = what,
         "a player signed in"
     );
-    let mut response = see_other(redirect.as_str())?;
+    let mut response = match leaving {
+        // The player decides first whether to keep the account.
+        Some(_) => {
+            let path = page_path(DELETION_PAGE, redirect, &[]);
+            see_other(&format!("{}{path}", state.platform.auth_url))?
+        }
+        None => see_other(redirect.as_str())?,
+    };
     let cookie = cookies::set_session(&secret, state.platform.origin.is_secure());
     response.headers_mut().insert(header::SET_COOKIE, cookie);
     Ok(response)

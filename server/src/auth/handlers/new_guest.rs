@@ -8,6 +8,7 @@ use axum::extract::State;
 use axum::http::{HeaderMap, header};
 use axum::response::Response;
 
+use super::leave;
 use super::own_form::OwnForm;
 use super::page_visitor::Visitor;
 use super::start_sign_in::{SignInNotice, back_to_login, see_other};
@@ -15,6 +16,7 @@ use super::token::suspended;
 use crate::auth::AuthState;
 use crate::web::api_error::ApiError;
 use crate::web::cookies;
+use crate::web::request_context::Context;
 use crate::web::seal::SHOWN;
 
 /// The path. It is next to the path of the sign-in page and not below it, since the paths below are
@@ -31,6 +33,7 @@ pub const PATH: &str = "/new-guest";
 /// get around a suspension; errors of the store.
 pub async fn handle(
     State(state): State<Arc<AuthState>>,
+    context: Context,
     headers: HeaderMap,
     body: Body,
 ) -> Result<Response, ApiError> {
@@ -40,18 +43,28 @@ pub async fn handle(
         address,
     } = OwnForm::read(&state, &headers, body).await?;
     let secure = state.platform.origin.is_secure();
+    let was_shown = secret.was_shown(form.field(SHOWN)?, state.platform.clock.now());
+    let mut left = None;
     let forgets = match Visitor::of(&state, &headers).await? {
         Visitor::Unknown | Visitor::Ended => true,
         Visitor::Guest(_) | Visitor::Account(_) => false,
+        Visitor::Leaving(session, _) if was_shown => {
+            // A guest takes its deletion back where guests that were signed out are restored.
+            left = leave::sign_out(&state, &headers, &session.hash, context.own()).await?;
+            true
+        }
+        Visitor::Leaving(..) => true,
         Visitor::Suspended { reason, .. } => return Err(suspended(reason)),
     };
-    if !secret.was_shown(form.field(SHOWN)?, state.platform.clock.now()) {
+    if !was_shown {
         return back_to_login(&state, Some(address.as_str()), SignInNotice::Hurried);
     }
     let mut response = see_other(address.as_str())?;
     if forgets {
         let cookie = cookies::clear_session(secure);
-        response.headers_mut().insert(header::SET_COOKIE, cookie);
+        for cookie in [cookie].into_iter().chain(left) {
+            response.headers_mut().append(header::SET_COOKIE, cookie);
+        }
     }
     Ok(response)
 }

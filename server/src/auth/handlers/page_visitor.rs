@@ -5,6 +5,7 @@ use platform_protocol::problem::ProblemCode;
 
 use super::{browser_session, guest};
 use crate::auth::AuthState;
+use crate::domain::deletion::Deletion;
 use crate::domain::errors::chain;
 use crate::domain::session::{Session, SessionStatus};
 use crate::web::api_error::ApiError;
@@ -23,6 +24,8 @@ pub(super) enum Visitor {
     Guest(Session),
     /// An account.
     Account(Session),
+    /// A guest or an account that is to be deleted, and can take that back.
+    Leaving(Session, Deletion),
     /// A suspended player.
     Suspended {
         /// The player's name.
@@ -86,6 +89,7 @@ impl Visitor {
             },
             SessionStatus::Expired => Self::Ended,
             SessionStatus::Stranger => Self::Unknown,
+            SessionStatus::Leaving(deletion) => Self::Leaving(session, deletion),
             SessionStatus::Good if session.player.is_anonymous() => Self::Guest(session),
             SessionStatus::Good => Self::Account(session),
         })

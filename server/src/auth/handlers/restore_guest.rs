@@ -123,7 +123,7 @@ pub async fn show(
     let (signed_in, guest) = match Visitor::of(&state, &headers).await? {
         Visitor::Account(session) => (Some(session.player.username), None),
         Visitor::Guest(session) => (None, Some(session.player.username)),
-        Visitor::Unknown | Visitor::Ended => (None, None),
+        Visitor::Unknown | Visitor::Ended | Visitor::Leaving(..) => (None, None),
         Visitor::Suspended { reason, .. } => return Err(suspended(reason)),
     };
     let secure = state.platform.origin.is_secure();

@@ -40,15 +40,22 @@ impl ReturnLink {
     pub(super) async fn of(state: &AuthState, address: &ReturnAddress) -> Self {
         let game = address.game(state).map(|game| page_metadata::title(&game));
         let device = address.is_device_page(state);
+        let deletion = address.is_deletion_page(state);
         let path = address.console_path(state);
         let page = path.as_deref().and_then(developers_page);
         let place = match (game.as_deref(), page.as_deref()) {
             (Some(name), _) | (None, Some(name)) => name,
             (None, None) if device => "the device's code",
+            (None, None) if deletion => "deleting your account",
             (None, None) => ALL_GAMES,
         };
         let label = format!("Back to {place}");
-        let as_guest = if page.is_some() {
+        let as_guest = if deletion {
+            Link {
+                address: format!("{}{}", state.platform.auth_url, paths::PROFILE),
+                label: "Back to your profile".to_owned(),
+            }
+        } else if page.is_some() {
             Link {
                 address: ReturnAddress::console(state).as_str().to_owned(),
                 label: format!("Back to {ALL_GAMES}"),

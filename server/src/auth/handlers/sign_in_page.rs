@@ -14,7 +14,8 @@ use super::restore_guest::Offer;
 use super::return_link::{ReturnLink, page_path};
 use super::start_sign_in::AGAIN;
 use crate::auth::AuthState;
-use crate::auth::redirect::ReturnAddress;
+use crate::auth::redirect::{DELETION_PAGE, ReturnAddress};
+use crate::domain::date::Date;
 use crate::web::api_error::ApiError;
 use crate::web::csrf::BrowserSecret;
 use crate::web::form::Form;
@@ -31,6 +32,8 @@ struct Page {
     ended: bool,
     /// Whether a recent sign-in is required.
     again: bool,
+    /// The last player of this browser, if they are to be deleted.
+    leaving: Option<Leaving>,
     /// The last player of this browser, if they are suspended.
     suspended: Option<Suspended>,
     signed_in: Option<String>,
@@ -50,6 +53,14 @@ struct Page {
 struct Suspended {
     username: String,
     reason: Option<String>,
+}
+
+/// A player who is to be deleted, as the sign-in page describes them.
+struct Leaving {
+    username: String,
+    on: Date,
+    /// The page where the player takes it back.
+    address: String,
 }
 
 /// A provider's button.
@@ -87,11 +98,20 @@ pub async fn handle(
     // browser.
     let mut ended = false;
     let mut suspended = None;
+    let mut leaving = None;
     let (signed_in, guest) = match Visitor::of(&state, &headers).await? {
         Visitor::Account(session) => (Some(session.player.username), None),
         Visitor::Guest(session) => (None, Some(session.player.username)),
         Visitor::Ended => {
             ended = true;
+            (None, None)
+        }
+        Visitor::Leaving(session, deletion) => {
+            leaving = Some(Leaving {
+                username: session.player.username,
+                on: Date::of(deletion.at),
+                address: page_path(DELETION_PAGE, &address, &[]),
+            });
             (None, None)
         }
         Visitor::Suspended { username, reason } => {
@@ -113,6 +133,7 @@ pub async fn handle(
         problem: problem(query.as_deref(), signed_in.is_some()),
         ended,
         again: Form::of_query(query.as_deref()).field(AGAIN)?.is_some(),
+        leaving,
         suspended,
         signed_in,
         guest,

@@ -176,6 +176,8 @@ async fn guest_of(
         return Ok(None);
     };
     let session = guest::find_or_make(state, network, &secret).await?;
+    // Whoever asked to be deleted does not become a part of an account.
+    let session = session.filter(|session| session.deletion.is_none());
     Ok(session.and_then(|session| {
         let is_guest = match session.player.state {
             PlayerState::Guest => !session.has_ended(now),

@@ -79,6 +79,9 @@ pub async fn handle(
         SessionStatus::Stranger if !may_be_new => Ok(nobody()),
         SessionStatus::Stranger => new_guest(&state, &caller, &context, None).await,
         SessionStatus::Expired => Err(ProblemCode::SessionExpired.into()),
+        SessionStatus::Leaving(_) => Err(ApiError::new(ProblemCode::SessionExpired).with_detail(
+            "You asked to be deleted. Until that happens, you can take it back on the sign-in page.",
+        )),
         SessionStatus::Suspended(reason) => Err(suspended(reason)),
         SessionStatus::Good => {
             let wants_renewal = session.wants_renewal(now);

@@ -170,7 +170,7 @@ pub async fn decide(
 /// access.
 async fn account(state: &AuthState, headers: &HeaderMap) -> Result<Option<Session>, ApiError> {
     match Visitor::of(state, headers).await? {
-        Visitor::Unknown | Visitor::Ended | Visitor::Guest(_) => Ok(None),
+        Visitor::Unknown | Visitor::Ended | Visitor::Guest(_) | Visitor::Leaving(..) => Ok(None),
         Visitor::Account(session) => Ok(Some(session)),
         Visitor::Suspended { reason, .. } => Err(suspended(reason)),
     }

@@ -1,6 +1,8 @@
 //! `GET {auth_url}/profile` and `POST` to it: the player's name, their identities, and their
-//! browsers and devices.
+//! browsers and devices. `data` and `deletion` have the pages below it.
 
+pub mod data;
+pub mod deletion;
 mod page;
 
 use std::sync::Arc;
@@ -64,6 +66,7 @@ impl Saved {
             SIGN_OUT_OTHERS => Some(Self::SessionsEnded),
             END_SESSION => Some(Self::SessionEnded),
             END_DEVICE => Some(Self::DeviceEnded),
+            "keep" => Some(Self::Kept),
             _ => None,
         }
     }
@@ -88,6 +91,9 @@ pub async fn show(
     let Some(session) = session(&state, &headers).await? else {
         return Ok(see_other(&page_path(paths::LOGIN, &address, &[])));
     };
+    if session.deletion.is_some() {
+        return Ok(see_other(&page_path(deletion::PATH, &address, &[])));
+    }
     let secure = state.platform.origin.is_secure();
     let (secret, set_cookie) =
         BrowserSecret::of_browser(&headers, secure, &*state.platform.entropy);
@@ -126,6 +132,9 @@ pub async fn change(
         let address = Some(address.as_str());
         return Ok(see_other(&login_path(address, SignInNotice::NotSaved)));
     };
+    if session.deletion.is_some() {
+        return Ok(see_other(&page_path(deletion::PATH, &address, &[])));
+    }
     let player = session.player.id.to_string();
     let other = form.field(ACCOUNT)?.is_some_and(|shown| shown != player);
     let action = form.field(ACTION)?.unwrap_or_default();
@@ -231,11 +240,13 @@ async fn sign_out(
     Ok(response)
 }
 
-/// Returns the session of a visitor with a profile.
+/// Returns the session of a visitor with a profile, who may be to be deleted.
 async fn session(state: &AuthState, headers: &HeaderMap) -> Result<Option<Session>, ApiError> {
     match Visitor::of(state, headers).await? {
         Visitor::Unknown | Visitor::Ended => Ok(None),
-        Visitor::Guest(session) | Visitor::Account(session) => Ok(Some(session)),
+        Visitor::Guest(session) | Visitor::Account(session) | Visitor::Leaving(session, _) => {
+            Ok(Some(session))
+        }
         Visitor::Suspended { reason, .. } => Err(suspended(reason)),
     }
 }

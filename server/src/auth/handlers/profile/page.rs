@@ -9,7 +9,7 @@ use uuid::Uuid;
 use crate::auth::AuthState;
 use crate::auth::handlers::return_link::{ReturnLink, page_path};
 use crate::auth::handlers::sign_in_page;
-use crate::auth::redirect::ReturnAddress;
+use crate::auth::redirect::{DELETION_PAGE, ReturnAddress};
 use crate::domain::date::Date;
 use crate::domain::device::client_name;
 use crate::domain::session::{Session, SessionHash, SessionSummary};
@@ -32,6 +32,8 @@ pub(super) struct Page {
     username: String,
     is_guest: bool,
     sign_in: String,
+    /// The page that deletes the player.
+    deletion: String,
     /// The result of the last action.
     pub(super) saved: Option<Saved>,
     /// Why the last action was not performed.
@@ -85,6 +87,8 @@ pub(super) enum Saved {
     SessionEnded,
     /// A device has ended.
     DeviceEnded,
+    /// The player is not to be deleted any more.
+    Kept,
 }
 
 impl Page {
@@ -117,6 +121,7 @@ impl Page {
             account: player.id,
             is_guest: player.is_anonymous(),
             sign_in: page_path(paths::LOGIN, address, &[]),
+            deletion: page_path(DELETION_PAGE, address, &[]),
             saved: None,
             problem: None,
             typed: player.username.clone(),
