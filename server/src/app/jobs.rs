@@ -18,6 +18,7 @@ use crate::auth::AuthState;
 use crate::auth::deletions::RemovePlayers;
 use crate::auth::ended_sessions::ReadEndings;
 use crate::auth::refusal_log;
+use crate::auth::retention::ApplyRetention;
 use crate::auth::sessions::SweepSessions;
 use crate::auth::suspensions::ReadSuspensions;
 use crate::config::show::OPERATIONS;
@@ -59,6 +60,7 @@ pub(super) fn start(state: &AppState) -> JoinSet<()> {
     tasks.start(ReadEndings(auth()));
     tasks.start(SweepSessions(auth()));
     tasks.start(RemovePlayers::new(auth()));
+    tasks.start(ApplyRetention(auth()));
     tasks.start(NoteRefusals(auth()));
     tasks.start(SweepDeployments(Arc::clone(&state.projects)));
     tasks.start(SweepLogs::new(Arc::clone(&state.logs)));

@@ -11,7 +11,7 @@
 //! | [`redirect`] | return addresses of the auth service's pages |
 //! | [`suspensions`], [`ended_sessions`] | suspensions and ended sessions, while their tokens live |
 //! | [`sessions`] | sweeping sessions |
-//! | [`exports`], [`deletions`] | the file with everything about a player; removing players who asked for it |
+//! | [`exports`], [`deletions`], [`retention`] | the file with everything about a player; removing players who asked for it; old events and addresses |
 //! | [`panes`] | sessions of the Build page's panes, and the conditions in them |
 //! | [`guest_limits`], [`devices`], [`unknown_tokens`] | rate limits on creating guests, on devices, and on deploy tokens that are not valid |
 //! | [`refusal_log`] | recording refusals, within limits |
@@ -32,6 +32,7 @@ pub mod panes;
 pub mod project_caller;
 pub mod redirect;
 pub mod refusal_log;
+pub mod retention;
 pub mod scoped_caller;
 pub mod sessions;
 mod state;

@@ -3,10 +3,12 @@
 use std::fmt::Write as _;
 
 use clap::Subcommand;
+use platform_server::auth::exports;
 use platform_server::clock::Millis;
 use platform_server::config::Config;
 use platform_server::domain::audit::{Actor, AuditEvent, AuditKind, AuditQuery};
 use platform_server::domain::date::rfc3339_seconds;
+use platform_server::domain::deletion::{AskDeletion, DeletionAsked, OPERATORS_MILLIS};
 use platform_server::domain::errors::chain;
 use platform_server::domain::player::{Player, PlayerState, REASON_CHARS, parse_reason};
 use platform_server::domain::username::{MAX_CHARS, MIN_CHARS};
@@ -53,6 +55,24 @@ pub(crate) enum PlayerCommand {
     },
     /// Lift a suspension
     Unsuspend {
+        /// The player's id, `sub` in tokens
+        #[arg(value_parser = player_id)]
+        sub: Uuid,
+    },
+    /// Print everything that the store has of a player, as the JSON file that the player may download
+    Export {
+        /// The player's id, `sub` in tokens
+        #[arg(value_parser = player_id)]
+        sub: Uuid,
+    },
+    /// Delete a player: signed out at once, and removed by the server an hour later
+    Delete {
+        /// The player's id, `sub` in tokens
+        #[arg(value_parser = player_id)]
+        sub: Uuid,
+    },
+    /// Take the deletion of a player back, whoever asked for it
+    Keep {
         /// The player's id, `sub` in tokens
         #[arg(value_parser = player_id)]
         sub: Uuid,
@@ -166,6 +186,24 @@ impl PlayerCommand {
                 };
                 Ok(format!("{} ({sub}) {now_or_still}\n", player.username))
             }
+            Self::Export { sub } => {
+                let file = exports::file(store, sub, now).await.map_err(failed)?;
+                file.ok_or_else(|| no_player(sub))
+            }
+            Self::Delete { sub } => delete(store, sub, now).await,
+            Self::Keep { sub } => {
+                let player = find(store, sub).await?;
+                let kept = store
+                    .take_deletion_back(sub, Actor::Operator.into(), now)
+                    .await
+                    .map_err(failed)?;
+                let kept = if kept {
+                    "is kept, and can sign in again"
+                } else {
+                    "was not to be deleted"
+                };
+                Ok(format!("{} ({sub}) {kept}\n", player.username))
+            }
             Self::EndSessions { sub } => {
                 let player = find(store, sub).await?;
                 let ended = store
@@ -224,7 +262,43 @@ async fn find(store: &dyn Store, sub: Uuid) -> Result<Player, Failure> {
         .find_player(sub)
         .await
         .map_err(|error| chain(&error))?
-        .ok_or_else(|| format!("there is no player {sub}; the id is `sub` in the player's tokens"))
+        .ok_or_else(|| no_player(sub))
+}
+
+fn no_player(sub: Uuid) -> Failure {
+    format!("there is no player {sub}; the id is `sub` in the player's tokens")
+}
+
+/// Asks for the deletion of a player, after the last of their tokens has expired.
+async fn delete(store: &dyn Store, sub: Uuid, now: Millis) -> Result<String, Failure> {
+    let player = find(store, sub).await?;
+    if let PlayerState::Merged { into } = player.state {
+        return Err(format!(
+            "{sub} was merged into {into}; delete that player, and this one goes with it"
+        ));
+    }
+    let ask = AskDeletion {
+        player: sub,
+        browser: None,
+        at: now + OPERATORS_MILLIS,
+        by: Actor::Operator.into(),
+        now,
+    };
+    let asked = store.ask_for_deletion(ask).await;
+    match asked.map_err(|error| chain(&error))? {
+        DeletionAsked::At(at) => Ok(format!(
+            "{} ({sub}) is signed out, and will be removed by the server after {}; until then \
+             `player keep {sub}` takes it back\n",
+            player.username,
+            date(at)
+        )),
+        DeletionAsked::Owns(slugs) => Err(format!(
+            "{sub} owns {}; give it to somebody else with `project transfer`, or delete it with \
+             `project delete`, and try again",
+            slugs.join(", ")
+        )),
+        DeletionAsked::Unknown => Err(no_player(sub)),
+    }
 }
 
 async fn show(store: &dyn Store, who: &Who, now: Millis) -> Result<String, Failure> {
@@ -255,6 +329,10 @@ async fn show(store: &dyn Store, who: &Who, now: Millis) -> Result<String, Failu
     );
     if is_admin {
         text.push_str("admin     yes\n");
+    }
+    if let Some(deletion) = store.find_deletion(sub).await.map_err(failed)? {
+        let (asked, at) = (date(deletion.asked_at), date(deletion.at));
+        let _ = writeln!(text, "deletion  after {at}, asked for at {asked}");
     }
     for identity in identities {
         // Eight digits are enough to distinguish a player's few identities.

@@ -294,6 +294,8 @@ fn apply(config: &mut Config, setting: &Setting, text: &str) -> Result<(), Strin
         Key::LogBytesRate => config.log_bytes_rate = parse::rate(text)?,
         Key::LogBytesRateGame => config.log_bytes_rate_game = parse::rate(text)?,
         Key::LogRetentionDays => config.log_retention_days = parse::number(text, 1..=3_650)?,
+        Key::EventRetentionDays => config.event_retention_days = parse::event_days(text)?,
+        Key::AddressDays => config.address_days = parse::number(text, 1..=365)?,
         Key::LogQuotaMib => config.log_quota_mib = parse::number(text, 0..=1_000_000_000)?,
         Key::ProjectMib => config.project_mib = parse::number(text, 0..=1_000_000_000)?,
         Key::AccountMib => config.account_mib = parse::number(text, 0..=1_000_000_000)?,

@@ -30,6 +30,7 @@ use platform_protocol::limits;
 use uuid::Uuid;
 
 use crate::clock::Millis;
+use crate::domain::retention::Retention;
 use crate::domain::room::RoomLimits;
 use crate::origin::PlatformOrigin;
 use crate::store::GuestCap;
@@ -184,6 +185,10 @@ pub struct Config {
     pub log_bytes_rate_game: Rate,
     /// Days after which log records are swept.
     pub log_retention_days: u32,
+    /// Security events older than this are swept; 0 keeps them.
+    pub event_retention_days: u32,
+    /// Addresses older than this are shortened.
+    pub address_days: u32,
     /// The maximum size of the log records of one project, in MiB; 0 for no limit.
     pub log_quota_mib: u32,
     /// The maximum size of the deployments of one project, in MiB; 0 for no limit.
@@ -255,6 +260,8 @@ impl Default for Config {
             log_bytes_rate: Rate::new(1_000_000, Period::Minute, 4_000_000),
             log_bytes_rate_game: Rate::new(20_000_000, Period::Minute, 80_000_000),
             log_retention_days: 14,
+            event_retention_days: 0,
+            address_days: 30,
             log_quota_mib: 200,
             project_mib: 2_048,
             account_mib: 10_240,
@@ -343,6 +350,20 @@ impl Config {
     #[must_use]
     pub fn guest_idle(&self) -> Millis {
         Millis::from(self.guest_idle_hours) * 60 * 60 * 1_000
+    }
+
+    /// Returns which events and addresses are too old at `now`.
+    #[must_use]
+    pub fn retention(&self, now: Millis) -> Retention {
+        const DAY: Millis = 24 * 60 * 60 * 1_000;
+        let addresses_before = now - Millis::from(self.address_days) * DAY;
+        let events = self.event_retention_days;
+        Retention {
+            events_before: (events > 0).then(|| now - Millis::from(events) * DAY),
+            addresses_before,
+            // As long as a guest counts for its address, the address must be known.
+            guests_before: addresses_before.min(now - self.guest_idle()),
+        }
     }
 
     /// Returns the limit on guests of an address at `now`.

@@ -81,6 +81,10 @@ pub enum Key {
     LogBytesRateGame,
     /// `log_retention_days`
     LogRetentionDays,
+    /// `event_retention_days`
+    EventRetentionDays,
+    /// `address_days`
+    AddressDays,
     /// `log_quota_mib`
     LogQuotaMib,
     /// `project_mib`
@@ -144,7 +148,7 @@ const fn setting(
 }
 
 /// Every setting, in the order of the documentation.
-pub const SETTINGS: [Setting; 43] = [
+pub const SETTINGS: [Setting; 45] = [
     setting(
         Key::Origin,
         "origin",
@@ -330,6 +334,18 @@ pub const SETTINGS: [Setting; 43] = [
         "log_retention_days",
         "14",
         "log records older than this are swept",
+    ),
+    setting(
+        Key::EventRetentionDays,
+        "event_retention_days",
+        "0",
+        "security events older than this are swept, at least 90; 0 keeps them, except those that are kept for 90 days in any case",
+    ),
+    setting(
+        Key::AddressDays,
+        "address_days",
+        "30",
+        "days after which addresses are shortened to the /24 or /48, in security events, of devices and of deployments, 1 to 365; a guest's own is erased then",
     ),
     setting(
         Key::LogQuotaMib,

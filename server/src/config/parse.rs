@@ -31,6 +31,18 @@ where
     }
 }
 
+/// Parses for how many days security events are kept: 0 for no end, or at least as long as routine
+/// events.
+pub(super) fn event_days(text: &str) -> Result<u32, String> {
+    match number(text, 0..=3_650)? {
+        days @ 1..90 => Err(format!(
+            "`{days}` is too few days: attacks are often noticed later; write 90 or more, or 0 for no \
+             end"
+        )),
+        days => Ok(days),
+    }
+}
+
 /// Parses the address of a socket to listen on, such as `example`.
 pub(super) fn socket(text: &str, example: &str) -> Result<SocketAddr, String> {
     text.parse()

@@ -153,6 +153,8 @@ fn value_of(config: &Config, key: Key) -> Option<String> {
         Key::LogBytesRate => quoted(&rate(&config.log_bytes_rate)),
         Key::LogBytesRateGame => quoted(&rate(&config.log_bytes_rate_game)),
         Key::LogRetentionDays => config.log_retention_days.to_string(),
+        Key::EventRetentionDays => config.event_retention_days.to_string(),
+        Key::AddressDays => config.address_days.to_string(),
         Key::LogQuotaMib => config.log_quota_mib.to_string(),
         Key::ProjectMib => config.project_mib.to_string(),
         Key::AccountMib => config.account_mib.to_string(),

@@ -59,6 +59,7 @@ mod proxy;
 mod redirects;
 mod request_ids;
 mod restore_guest;
+mod retention;
 mod revoked;
 mod runtime;
 mod sessions;

@@ -504,3 +504,50 @@ fn a_program_without_postgresql_says_how_to_move_all_the_same() {
         "{said}"
     );
 }
+
+#[test]
+fn a_player_is_exported_deleted_and_kept_beside_a_running_server() {
+    let directory = tempfile::tempdir().unwrap();
+    let data = directory.path();
+    let server = Server::start(&mut program(data));
+    let (sub, _) = guest(&server);
+    let (code, file) = run(data, &["player", "export", &sub]);
+    assert_eq!(code, Some(0));
+    let file: serde_json::Value = serde_json::from_str(&file).unwrap();
+    assert_eq!(file["player"]["id"], sub);
+    let (code, said) = run(data, &["player", "delete", &sub]);
+    assert!(
+        code == Some(0) && said.contains("will be removed"),
+        "{said}"
+    );
+    let (_, shown) = run(data, &["player", "show", &sub]);
+    for part in [
+        "\ndeletion  after 20",
+        "  deletion-asked, by the operator, 20",
+    ] {
+        assert!(shown.contains(part), "{shown}");
+    }
+    let (_, said) = run(data, &["player", "keep", &sub]);
+    assert!(said.contains("is kept"), "{said}");
+    let (_, said) = run(data, &["player", "keep", &sub]);
+    assert!(said.contains("was not to be deleted"), "{said}");
+
+    let (owner, cookie) = account(&server, data);
+    drop(cookie);
+    let database = rusqlite::Connection::open(data.join("platform.db")).unwrap();
+    let project = format!(
+        "INSERT INTO projects (slug, owner, created_at) VALUES ('theirs', X'{}', 1)",
+        owner.replace('-', "")
+    );
+    database.execute_batch(&project).unwrap();
+    let (code, said) = run(data, &["player", "delete", &owner]);
+    assert!(code == Some(1) && said.contains("owns theirs"), "{said}");
+    let nobody = "00000000-0000-4000-8000-000000000000";
+    for command in ["export", "delete", "keep"] {
+        let (code, said) = run(data, &["player", command, nobody]);
+        assert!(
+            code == Some(1) && said.contains("no player"),
+            "{command}: {said}"
+        );
+    }
+}

@@ -10,7 +10,7 @@
 //! providers |
 //! | [`session`], [`sign_in`], [`left_guest`] | a browser's session, signing in, and restoring a
 //! guest |
-//! | [`deletion`] | deleting a player |
+//! | [`deletion`], [`retention`] | deleting a player; how long events and addresses are kept |
 //! | `cookie_secret` | the secrets in cookies |
 //! | [`device`], [`console_token`] | the command line's sign-in; tokens of the console and the command line |
 //! | [`deploy_token`] | the secrets with which programs deploy a project |
@@ -56,6 +56,7 @@ pub mod player_game;
 pub mod presence;
 pub mod preview;
 pub mod project;
+pub mod retention;
 pub mod room;
 pub mod session;
 pub mod sign_in;

@@ -14,7 +14,7 @@
 //! | [`projects`], [`deployments`], [`previews`], [`environments`], [`listings`], [`player_games`], [`test_players`] | games, their files, previews, settings and test players |
 //! | [`people`], [`handovers`] | who may do what with a project, invitations, and offers of a project |
 //! | [`webhooks`] | where alerts are sent |
-//! | [`deletions`] | exporting and deleting players |
+//! | [`deletions`], [`retention`] | exporting and deleting players; old events and addresses |
 //! | [`stored_files`] | files that several nodes share, and their removal |
 //! | [`room`], [`takedown`] | the storage of deployments; games that are taken down |
 //! | [`counting`], [`logs`], [`log_quota`] | players over time; frontend log records |
@@ -53,6 +53,7 @@ pub mod player_games;
 pub mod players;
 pub mod previews;
 pub mod projects;
+pub mod retention;
 pub mod room;
 pub mod sessions;
 pub mod sign_ins;
@@ -295,6 +296,9 @@ macro_rules! suite {
                 a_deployment_of_an_unknown_project_changes_nothing
                 an_owner_has_their_own_projects_by_slug
                 of_many_who_want_a_slug_at_once_one_gets_it
+            }
+            retention {
+                old_events_go_and_old_addresses_are_shortened
             }
             room {
                 a_content_takes_room_once_and_every_entry_of_it

@@ -85,6 +85,10 @@ pub(super) const MAIN: Schema = Schema {
             "V14__deletions",
             include_str!("../migrations/0014_deletions.sql"),
         ),
+        (
+            "V15__retention",
+            include_str!("../migrations/0015_retention.sql"),
+        ),
     ],
 };
 

@@ -134,6 +134,10 @@ pub(super) const MAIN: Schema = Schema(&[
         "V32__deletions",
         include_str!("../migrations/0032_deletions.sql"),
     ),
+    (
+        "V33__retention",
+        include_str!("../migrations/0033_retention.sql"),
+    ),
 ]);
 
 /// Frontend log records.

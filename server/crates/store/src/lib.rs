@@ -27,6 +27,7 @@ mod player_games;
 mod players;
 mod previews;
 mod projects;
+mod retention;
 mod room;
 mod sessions;
 mod sign_ins;
@@ -65,6 +66,7 @@ pub use self::player_games::PlayerGameStore;
 pub use self::players::{GuestCap, NewGuest, PlayerStore};
 pub use self::previews::PreviewStore;
 pub use self::projects::ProjectStore;
+pub use self::retention::{ADDRESS_COLUMNS, AddressColumn, RetentionStore};
 pub use self::room::RoomStore;
 pub use self::sessions::SessionStore;
 pub use self::sign_ins::SignInStore;
@@ -230,6 +232,7 @@ pub trait Store:
     + PlayerStore
     + PreviewStore
     + ProjectStore
+    + RetentionStore
     + RoomStore
     + SessionStore
     + SignInStore

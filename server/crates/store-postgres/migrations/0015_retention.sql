@@ -1,0 +1,3 @@
+-- Events with an address that may have to be shortened.
+CREATE INDEX audit_events_with_address ON audit_events (at)
+    WHERE network IS NOT NULL AND right(network, 3) NOT IN ('/24', '/48');
