@@ -18,6 +18,14 @@ const forget = () => {
 const outcome = ({ status, error }) =>
   status === null ? `there was no response: ${plain(error ?? "")}` : `it responded with ${status}`;
 
+/** @param {Schemas["PlayerEventDelivery"]} delivery */
+const delivered = ({ delivered_at, next_at, last }) => {
+  if (delivered_at) return ["Delivered ", moment(delivered_at)];
+  const last_words = last ? `: ${outcome(last)}` : "";
+  if (next_at) return [`Not delivered yet${last_words}. Next try `, moment(next_at)];
+  return [`Given up${last_words}`];
+};
+
 /** The section on the page. */
 class Webhook {
   #session;
@@ -66,7 +74,10 @@ class Webhook {
     await this.#guard(async () => {
       const { webhook } = await this.#session.ask(this.#path);
       byId("webhook-url").value = webhook?.url ?? "";
+      byId("webhook-errors").checked = webhook?.events.includes("errors") ?? true;
+      byId("webhook-players").checked = webhook?.events.includes("players") ?? false;
       this.#draw(webhook);
+      if (webhook) await this.#showLog();
     });
   }
 
@@ -92,6 +103,39 @@ class Webhook {
     if (isAddress) byId("webhook-url").focus();
   }
 
+  /** Shows what was sent about deleted players. */
+  async #showLog() {
+    this.#drawLog(await this.#session.ask(`${this.#path}/deliveries`));
+  }
+
+  /** @param {Schemas["PlayerEventDeliveries"]} log */
+  #drawLog({ deliveries }) {
+    byId("webhook-log").hidden = !deliveries.length;
+    const items = deliveries.map((delivery) => {
+      const words = make("div", {}, ...delivered(delivery), ".");
+      if (!this.#mayChange) return make("li", {}, words);
+      const again = make(
+        "button",
+        { className: "button second small-button", type: "button" },
+        "Send again",
+        make("span", { className: "aside", textContent: ` number ${delivery.id}` }),
+      );
+      again.onclick = () => this.#replay(delivery.id);
+      return make("li", {}, words, again);
+    });
+    byId("webhook-deliveries").replaceChildren(...items);
+  }
+
+  /** @param {number} id */
+  async #replay(id) {
+    await this.#guard(async () => {
+      const path = `${this.#path}/deliveries/${id}/replay`;
+      const response = await this.#session.open(path, { method: "POST" });
+      this.#drawLog(await response.json());
+      byId("news").textContent = "It is sent again.";
+    });
+  }
+
   /** @param {Schemas["Webhook"] | null} webhook */
   #draw(webhook) {
     const hasMore = webhook !== null && byId("webhook-remove").hidden;
@@ -109,6 +153,8 @@ class Webhook {
           ? "Nobody is told about errors. Enter the address of a program of yours."
           : "Nobody is told about errors: the project has no webhook.",
       ];
+    const topics = { errors: "errors", players: "deleted players" };
+    const about = webhook.events.map((event) => topics[event]).join(" and ");
     if (webhook.off_at)
       return [
         "The webhook was turned off ",
@@ -116,7 +162,7 @@ class Webhook {
         ", because it responded with 410, which means that it is gone.",
         this.#mayChange ? " Save it to turn it on again." : "",
       ];
-    const told = "A webhook is told about errors.";
+    const told = `A webhook is told about ${about}.`;
     if (!webhook.last) return [told, " Nothing was sent to it yet."];
     return [told, " Last ", moment(webhook.last.at), `: ${outcome(webhook.last)}.`];
   }
@@ -142,10 +188,18 @@ class Webhook {
         "A webhook has an address, such as https://hooks.example/platform.",
         true,
       );
+    /** @type {Schemas["WebhookEvents"][]} */
+    const events = [];
+    if (byId("webhook-errors").checked) events.push("errors");
+    if (byId("webhook-players").checked) events.push("players");
     byId("webhook-saved").textContent = "";
     await this.#guard(async () => {
       /** @type {Schemas["SetWebhook"]} */
-      const { webhook, secret } = await this.#send(this.#path, "PUT", { url, new_secret: rotates });
+      const { webhook, secret } = await this.#send(this.#path, "PUT", {
+        url,
+        new_secret: rotates,
+        events,
+      });
       field.value = webhook.url ?? "";
       this.#draw(webhook);
       const words = rotates ? "The secret is replaced." : "The webhook is saved.";

@@ -8,7 +8,7 @@ use async_trait::async_trait;
 use crate::auth::AuthState;
 use crate::clock::Millis;
 use crate::config::Config;
-use crate::domain::retention::Retention;
+use crate::domain::player_event::KEPT_MILLIS;
 use crate::platform::jobs::{Job, JobError, Schedule};
 use crate::store::{Store, StoreError};
 
@@ -24,6 +24,13 @@ const BATCH: usize = 500;
 pub async fn apply(store: &dyn Store, config: &Config, now: Millis) -> Result<usize, StoreError> {
     let retention = config.retention(now);
     let mut changed = 0;
+    loop {
+        let events = store.sweep_player_events(now - KEPT_MILLIS, BATCH).await?;
+        changed += events;
+        if events == 0 {
+            break;
+        }
+    }
     loop {
         match store.apply_retention(retention, BATCH).await? {
             0 => return Ok(changed),

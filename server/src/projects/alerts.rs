@@ -107,7 +107,8 @@ async fn send_of_project(
 ) -> Result<SentOfProject, StoreError> {
     let store = &state.platform.store;
     let webhook = store.find_webhook(slug).await?;
-    let Some(webhook) = webhook.filter(|webhook| webhook.off_at.is_none()) else {
+    let wanted = webhook.filter(|webhook| webhook.off_at.is_none() && webhook.wants.errors);
+    let Some(webhook) = wanted else {
         store.remove_alerts(slug).await?;
         return Ok(SentOfProject::default());
     };

@@ -4,7 +4,7 @@
 //! |---|---|
 //! | [`handlers`] | the endpoints, one per file, and their responses |
 //! | [`deploy`](mod@deploy) | deploying a set of files to an environment |
-//! | [`alerts`] | sending alerts about errors to webhooks |
+//! | [`alerts`], [`player_events`] | sending alerts about errors, and events about deleted players, to webhooks |
 //! | [`archive`] | reading a deploy's archive, in which nothing is trusted |
 //! | [`staging`] | the files of a deployment before they are stored: names and limits |
 //! | [`removal`] | removal of deleted projects |
@@ -14,6 +14,7 @@ pub mod alerts;
 pub mod archive;
 pub mod deploy;
 pub mod handlers;
+pub mod player_events;
 pub mod removal;
 pub mod settings_limits;
 pub mod staging;
@@ -26,9 +27,9 @@ use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
 use self::handlers::{
-    backend, create_project, deploy_tokens, deployed_file, deployment, environment, frames,
-    handover, invitations, isolation, list_projects, listing, pane, people, previews, project,
-    rollback, takedown, test_token, webhook,
+    backend, create_project, deliveries, deploy_tokens, deployed_file, deployment, environment,
+    frames, handover, invitations, isolation, list_projects, listing, pane, people, previews,
+    project, rollback, takedown, test_token, webhook,
 };
 pub use self::state::ProjectsState;
 use crate::auth::AuthState;
@@ -52,6 +53,8 @@ where
         .routes(routes!(deploy_tokens::revoke))
         .routes(routes!(webhook::read, webhook::set, webhook::remove))
         .routes(routes!(webhook::test))
+        .routes(routes!(deliveries::list))
+        .routes(routes!(deliveries::replay))
         .routes(routes!(people::list))
         .routes(routes!(people::change_role, people::remove))
         .routes(routes!(handover::offer, handover::end))

@@ -251,6 +251,13 @@ fn of_webhook() -> Vec<Call> {
         (Method::PUT, webhook, wanted, WRITE),
         (Method::GET, webhook, none(), READ),
         (Method::POST, project!("/webhook/test"), none(), WRITE),
+        (Method::GET, project!("/webhook/deliveries"), none(), READ),
+        (
+            Method::POST,
+            project!("/webhook/deliveries/{delivery}/replay"),
+            none(),
+            NO_OFFER_TO_ACCEPT,
+        ),
         (Method::DELETE, webhook, none(), WRITE),
     ]
 }

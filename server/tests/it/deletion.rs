@@ -232,8 +232,7 @@ async fn who_owns_a_project_is_told_to_hand_it_on_first() {
     let app = TestApp::start().await;
     let developer = Caller::account(&app).await;
     assert_eq!(developer.create("game").await.status, 201);
-    let subject = developer.sub.to_string();
-    let session = app.sign_in(&subject, None).await;
+    let session = developer.cookie.clone();
     let opened = page(&app, &session).await;
     let html = opened.answer.text();
     assert!(html.contains("need another owner"), "{html}");

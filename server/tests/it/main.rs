@@ -48,6 +48,7 @@ mod own_games;
 mod pages;
 mod panes;
 mod people;
+mod player_events;
 mod players;
 #[cfg(feature = "cluster")]
 mod postgres;

@@ -365,9 +365,12 @@ async fn every_sweep_is_done_by_one_node() {
     let ids = [&one, &other].map(|node| node.running.state.platform.nodes.id());
     let store = &one.running.state.platform.store;
     let expected = [
+        "apply-retention",
         "group-errors",
         "rank-games",
+        "remove-players",
         "send-alerts",
+        "send-player-events",
         "sweep-counts",
         "sweep-deployments",
         "sweep-logs",

@@ -19,30 +19,30 @@ use tokio::time::{interval, timeout};
 use crate::caller::{Caller, archive};
 use crate::support::{Answer, NOW, TestApp, send};
 
-const WEBHOOK: &str = "/api/projects/game/webhook";
+pub(crate) const WEBHOOK: &str = "/api/projects/game/webhook";
 const SECOND: i64 = 1_000;
 const MINUTE: i64 = 60 * SECOND;
 const HOUR: i64 = 60 * MINUTE;
 const PATIENCE: Duration = Duration::from_secs(20);
 
 /// A request that the receiver got.
-struct Got {
+pub(crate) struct Got {
     path: String,
     headers: HeaderMap,
-    body: String,
+    pub(crate) body: String,
 }
 
 impl Got {
-    fn header(&self, name: &str) -> &str {
+    pub(crate) fn header(&self, name: &str) -> &str {
         self.headers[name].to_str().unwrap()
     }
 
-    fn event(&self) -> Value {
+    pub(crate) fn event(&self) -> Value {
         serde_json::from_str(&self.body).unwrap()
     }
 
     /// Checks the signature as the specification says, with another library than the platform.
-    fn is_signed_with(&self, secret: &str) -> bool {
+    pub(crate) fn is_signed_with(&self, secret: &str) -> bool {
         let key = STANDARD
             .decode(secret.strip_prefix("whsec_").unwrap())
             .unwrap();
@@ -60,14 +60,14 @@ impl Got {
 }
 
 /// A receiver on a port of its own. It responds with the statuses of `answers`, and then with 204.
-struct Receiver {
-    url: String,
+pub(crate) struct Receiver {
+    pub(crate) url: String,
     answers: Arc<Mutex<VecDeque<u16>>>,
     got: mpsc::UnboundedReceiver<Got>,
 }
 
 impl Receiver {
-    async fn start(answers: &[u16]) -> Self {
+    pub(crate) async fn start(answers: &[u16]) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let url = format!("http://{}/hook?key=b", listener.local_addr().unwrap());
         let answers = Arc::new(Mutex::new(answers.iter().copied().collect::<VecDeque<_>>()));
@@ -91,7 +91,7 @@ impl Receiver {
         Self { url, answers, got }
     }
 
-    async fn next(&mut self) -> Got {
+    pub(crate) async fn next(&mut self) -> Got {
         let got = timeout(PATIENCE, self.got.recv()).await;
         got.unwrap().unwrap()
     }
@@ -132,7 +132,7 @@ async fn log(app: &TestApp, messages: &[&str]) {
 }
 
 /// Waits until this is so.
-async fn eventually(what: &str, mut is_so: impl AsyncFnMut() -> bool) {
+pub(crate) async fn eventually(what: &str, mut is_so: impl AsyncFnMut() -> bool) {
     let mut looks = interval(Duration::from_millis(20));
     let waiting = async {
         while !is_so().await {

@@ -24,7 +24,8 @@
 //! | [`log`], [`page`] | frontend log records; the page that sends them |
 //! | [`stack`], [`fingerprint`], [`error_group`] | errors: how engines describe them, which have one
 //! cause, and those with one cause as a group |
-//! | [`error_alert`], [`webhook`] | what is told of groups, and to whom: alerts, signed requests |
+//! | [`error_alert`], [`player_event`], [`webhook`] | what is told of groups and of deleted players, and to whom: alerts, events,
+//! signed requests |
 //! | [`audit`], [`administration`] | the log of security events; what administrators see |
 
 pub mod administration;
@@ -52,6 +53,7 @@ pub mod origin;
 pub mod page;
 pub mod people;
 pub mod player;
+pub mod player_event;
 pub mod player_game;
 pub mod presence;
 pub mod preview;

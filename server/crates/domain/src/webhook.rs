@@ -90,6 +90,36 @@ pub struct WebhookOutcome {
     pub error: Option<String>,
 }
 
+/// What a webhook is told about.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Wants {
+    /// Groups of errors.
+    pub errors: bool,
+    /// Deleted players.
+    pub players: bool,
+}
+
+impl Default for Wants {
+    fn default() -> Self {
+        Self {
+            errors: true,
+            players: false,
+        }
+    }
+}
+
+impl Wants {
+    /// Returns it in words, for the audit log.
+    const fn words(self) -> &'static str {
+        match (self.errors, self.players) {
+            (true, true) => "errors and deleted players",
+            (true, false) => "errors",
+            (false, true) => "deleted players",
+            (false, false) => "nothing",
+        }
+    }
+}
+
 /// The webhook of a project.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Webhook {
@@ -97,6 +127,8 @@ pub struct Webhook {
     pub url: String,
     /// The secret with which they are signed.
     pub secret: WebhookSecret,
+    /// What it is told about.
+    pub wants: Wants,
     /// When the project got it.
     pub created_at: Millis,
     /// When it was turned off, because its receiver said that it is gone.
@@ -132,6 +164,8 @@ pub struct NewWebhook {
     pub secret: WebhookSecret,
     /// Whether to replace the secret.
     pub rotate: bool,
+    /// What it is told about; `None` leaves that as it is, or as it is by default.
+    pub wants: Option<Wants>,
 }
 
 impl NewWebhook {
@@ -143,7 +177,10 @@ impl NewWebhook {
         } else {
             ""
         };
-        format!("{}{with}", origin(&self.url))
+        let about = self
+            .wants
+            .map_or_else(String::new, |wants| format!(" about {}", wants.words()));
+        format!("{}{with}{about}", origin(&self.url))
     }
 }
 

@@ -13,7 +13,7 @@
 //! | [`devices`], [`deploy_tokens`], [`keys`] | the command line's sign-in; pipelines' secrets; signing keys |
 //! | [`projects`], [`deployments`], [`previews`], [`environments`], [`listings`], [`player_games`], [`test_players`] | games, their files, previews, settings and test players |
 //! | [`people`], [`handovers`] | who may do what with a project, invitations, and offers of a project |
-//! | [`webhooks`] | where alerts are sent |
+//! | [`webhooks`], [`player_events`] | where alerts are sent, and what is told of deleted players |
 //! | [`deletions`], [`retention`] | exporting and deleting players; old events and addresses |
 //! | [`stored_files`] | files that several nodes share, and their removal |
 //! | [`room`], [`takedown`] | the storage of deployments; games that are taken down |
@@ -49,6 +49,7 @@ pub mod merges;
 pub mod nodes;
 pub mod people;
 mod place;
+pub mod player_events;
 pub mod player_games;
 pub mod players;
 pub mod previews;
@@ -262,6 +263,11 @@ macro_rules! suite {
                 of_many_who_accept_an_invitation_at_once_one_joins
                 of_many_who_join_at_once_no_more_do_than_may
                 who_accepts_an_invitation_while_being_removed_is_no_member
+            }
+            player_events {
+                what_a_webhook_is_told_about_stays_until_it_is_set_again
+                a_deleted_player_is_told_to_the_webhooks_that_asked_for_it
+                events_about_players_go_with_their_webhook
             }
             player_games {
                 favourites_are_few_and_listed_with_what_was_played_last

@@ -389,6 +389,7 @@ async fn set_webhook(store: &dyn Store, by: Actor) {
         url: "https://hooks.example/a".into(),
         secret: WebhookSecret::generate(entropy()),
         rotate: false,
+        wants: None,
     };
     let set = store.set_webhook("demo", new, by.into(), NOW);
     set.await.unwrap();

@@ -14,6 +14,7 @@ fn new(url: &str, rotate: bool) -> NewWebhook {
         url: url.into(),
         secret: WebhookSecret::generate(entropy()),
         rotate,
+        wants: None,
     }
 }
 

@@ -20,7 +20,7 @@ use super::error::Error;
 use super::rows::{count, get};
 use super::store::PostgresStore;
 use super::transaction::Transaction;
-use super::{devices, log_quota, players, sessions};
+use super::{devices, log_quota, player_events, players, sessions};
 
 #[async_trait]
 impl DeletionStore for PostgresStore {
@@ -243,9 +243,11 @@ async fn delete(transaction: &Transaction, player: Uuid, now: Millis) -> Result<
         .collect::<Result<_, Error>>()?;
     // The account comes last: its guests refer to it.
     ids.sort_by_key(|id| *id == player);
-    for id in ids {
-        remove(transaction, id).await?;
+    for id in &ids {
+        remove(transaction, *id).await?;
     }
+    ids.retain(|id| *id != player);
+    player_events::add_deleted(transaction, player, &ids, now).await?;
     let event = Entry::of(AuditKind::PlayerDeleted, now).by(&Actor::Own.into());
     audit::add(transaction, &event).await?;
     Ok(true)

@@ -89,6 +89,10 @@ pub(super) const MAIN: Schema = Schema {
             "V15__retention",
             include_str!("../migrations/0015_retention.sql"),
         ),
+        (
+            "V16__player_events",
+            include_str!("../migrations/0016_player_events.sql"),
+        ),
     ],
 };
 

@@ -60,6 +60,8 @@ fn read(row: &Row, slug: &str) -> Result<Webhook, Error> {
         last_at: get(row, 4)?,
         last_status: get(row, 5)?,
         last_error: get(row, 6)?,
+        wants_errors: get(row, 7)?,
+        wants_players: get(row, 8)?,
     };
     Ok(stored.read(slug)?)
 }
@@ -77,14 +79,30 @@ async fn set(
         .row("SELECT 1 FROM webhooks WHERE project = $1", &[&project])
         .await?;
     let sql = format!(
-        "INSERT INTO webhooks AS w (project, url, secret, created_at) VALUES ($1, $2, $3, $4)
+        "INSERT INTO webhooks AS w (project, url, secret, created_at, wants_errors, wants_players)
+         VALUES ($1, $2, $3, $4, coalesce($6, true), coalesce($7, false))
          ON CONFLICT (project) DO UPDATE SET url = excluded.url, off_at = NULL,
-             secret = CASE WHEN $5 THEN excluded.secret ELSE w.secret END
+             secret = CASE WHEN $5 THEN excluded.secret ELSE w.secret END,
+             wants_errors = coalesce($6, w.wants_errors),
+             wants_players = coalesce($7, w.wants_players)
          RETURNING {WEBHOOK_COLUMNS}"
     );
     let secret = new.secret.expose();
+    let errors = new.wants.map(|wants| wants.errors);
+    let players = new.wants.map(|wants| wants.players);
     let row = transaction
-        .row(&sql, &[&project, &new.url, &secret, &now, &new.rotate])
+        .row(
+            &sql,
+            &[
+                &project,
+                &new.url,
+                &secret,
+                &now,
+                &new.rotate,
+                &errors,
+                &players,
+            ],
+        )
         .await?
         .ok_or(Error::Changed)?;
     outlets::note(transaction, (project, slug), Outlet::Webhook, by).await?;
@@ -107,6 +125,7 @@ async fn remove(
     let Some(row) = transaction.row(sql, &[&project]).await? else {
         return Ok(false);
     };
+    forget_events(transaction, project).await?;
     let detail = origin(get(&row, 0)?);
     let kind = AuditKind::WebhookRemoved;
     audit::add_of_project(transaction, kind, (slug, &detail), by, now).await?;
@@ -117,6 +136,14 @@ async fn remove(
 pub(super) async fn remove_of(transaction: &Transaction, project: i64) -> Result<(), Error> {
     transaction
         .execute("DELETE FROM webhooks WHERE project = $1", &[&project])
+        .await?;
+    forget_events(transaction, project).await
+}
+
+/// Removes what the webhook of a project was told about players.
+async fn forget_events(transaction: &Transaction, project: i64) -> Result<(), Error> {
+    transaction
+        .execute("DELETE FROM player_events WHERE project = $1", &[&project])
         .await
         .map(drop)
 }

@@ -19,7 +19,7 @@ use super::connection::TIDY_LOG;
 use super::error::Error;
 use super::rows::{count, uuid};
 use super::store::SqliteStore;
-use super::{devices, log_quota, sessions};
+use super::{devices, log_quota, player_events, sessions};
 
 #[async_trait]
 impl DeletionStore for SqliteStore {
@@ -263,10 +263,12 @@ fn delete(connection: &Connection, player: Uuid, now: Millis) -> Result<bool, Er
     if !is_due {
         return Ok(false);
     }
-    for guest in guests_of(connection, player)? {
-        remove(connection, guest)?;
+    let guests = guests_of(connection, player)?;
+    for guest in &guests {
+        remove(connection, *guest)?;
     }
     remove(connection, player)?;
+    player_events::add_deleted(connection, player, &guests, now)?;
     let event = Entry::of(AuditKind::PlayerDeleted, now).by(Actor::Own);
     audit::add(connection, &event)?;
     Ok(true)

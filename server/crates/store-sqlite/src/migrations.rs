@@ -138,6 +138,10 @@ pub(super) const MAIN: Schema = Schema(&[
         "V33__retention",
         include_str!("../migrations/0033_retention.sql"),
     ),
+    (
+        "V34__player_events",
+        include_str!("../migrations/0034_player_events.sql"),
+    ),
 ]);
 
 /// Frontend log records.

@@ -240,6 +240,7 @@ fn remove_deleted(
         "DELETE FROM test_players WHERE project = ?1",
         "DELETE FROM deploy_tokens WHERE project = ?1",
         "DELETE FROM webhooks WHERE project = ?1",
+        "DELETE FROM player_events WHERE project = ?1",
         "DELETE FROM members WHERE project = ?1",
         "DELETE FROM invitations WHERE project = ?1",
         "DELETE FROM handovers WHERE project = ?1",

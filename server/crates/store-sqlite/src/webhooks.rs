@@ -70,6 +70,8 @@ fn find(connection: &Connection, slug: &str) -> Result<Option<Webhook>, Error> {
                 last_at: row.get(4)?,
                 last_status: row.get(5)?,
                 last_error: row.get(6)?,
+                wants_errors: row.get(7)?,
+                wants_players: row.get(8)?,
             })
         })
         .optional()?;
@@ -87,16 +89,21 @@ fn set(
     let before = find(connection, slug)?;
     connection
         .prepare_cached(
-            "INSERT INTO webhooks (project, url, secret, created_at) VALUES (?1, ?2, ?3, ?4)
+            "INSERT INTO webhooks (project, url, secret, created_at, wants_errors, wants_players)
+             VALUES (?1, ?2, ?3, ?4, ifnull(?6, 1), ifnull(?7, 0))
              ON CONFLICT (project) DO UPDATE SET url = excluded.url, off_at = NULL,
-                 secret = CASE WHEN ?5 THEN excluded.secret ELSE secret END",
+                 secret = CASE WHEN ?5 THEN excluded.secret ELSE secret END,
+                 wants_errors = ifnull(?6, wants_errors),
+                 wants_players = ifnull(?7, wants_players)",
         )?
         .execute(params![
             project,
             new.url,
             new.secret.expose(),
             now,
-            new.rotate
+            new.rotate,
+            new.wants.map(|wants| wants.errors),
+            new.wants.map(|wants| wants.players)
         ])?;
     outlets::note(connection, (project, slug), Outlet::Webhook, &by)?;
     let detail = new.detail(before.is_none());
@@ -116,11 +123,14 @@ fn remove(connection: &Connection, slug: &str, by: By, now: Millis) -> Result<bo
     Ok(true)
 }
 
-/// Removes the webhook of a project. Writes no event.
+/// Removes the webhook of a project, and what it was told about players. Writes no event.
 pub(super) fn remove_of(connection: &Connection, project: i64) -> Result<(), Error> {
-    connection
-        .prepare_cached("DELETE FROM webhooks WHERE project = ?1")?
-        .execute([project])?;
+    for sql in [
+        "DELETE FROM webhooks WHERE project = ?1",
+        "DELETE FROM player_events WHERE project = ?1",
+    ] {
+        connection.prepare_cached(sql)?.execute([project])?;
+    }
     Ok(())
 }
 

@@ -1,7 +1,6 @@
 //! What a player may read of what is stored about them: the sections of the exported file, their
 //! fields, and where each comes from. `docs/privacy.md` documents the file.
 
-use platform_domain::clock::Millis;
 use platform_domain::date::rfc3339;
 use serde_json::{Map, Value};
 use uuid::Uuid;
@@ -420,7 +419,7 @@ impl Section {
 
 fn value(form: Form, cell: Cell) -> Value {
     match (form, cell) {
-        (Form::Time, Cell::Number(time)) => Value::String(rfc3339(Millis::from(time))),
+        (Form::Time, Cell::Number(time)) => Value::String(rfc3339(time)),
         (_, Cell::Number(number)) => Value::from(number),
         (_, Cell::Text(text)) => Value::String(text),
         (_, Cell::Truth(truth)) => Value::Bool(truth),

@@ -23,6 +23,7 @@ mod listings;
 mod logs;
 mod nodes;
 mod people;
+mod player_events;
 mod player_games;
 mod players;
 mod previews;
@@ -62,6 +63,7 @@ pub use self::listings::ListingStore;
 pub use self::logs::LogStore;
 pub use self::nodes::NodeStore;
 pub use self::people::PeopleStore;
+pub use self::player_events::{PlayerEventStore, deleted_data};
 pub use self::player_games::PlayerGameStore;
 pub use self::players::{GuestCap, NewGuest, PlayerStore};
 pub use self::previews::PreviewStore;
@@ -228,6 +230,7 @@ pub trait Store:
     + LogStore
     + NodeStore
     + PeopleStore
+    + PlayerEventStore
     + PlayerGameStore
     + PlayerStore
     + PreviewStore

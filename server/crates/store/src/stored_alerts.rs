@@ -3,7 +3,7 @@
 use platform_domain::clock::Millis;
 use platform_domain::error_alert::{AlertDetail, AlertReason, NewAlert, WaitingAlert};
 use platform_domain::error_group::ErrorGroupId;
-use platform_domain::webhook::{Webhook, WebhookOutcome, WebhookSecret};
+use platform_domain::webhook::{Wants, Webhook, WebhookOutcome, WebhookSecret};
 use platform_protocol::names::Environment;
 
 use super::StoreError;
@@ -67,8 +67,8 @@ pub fn write_alert_detail(detail: &AlertDetail) -> String {
 }
 
 /// The columns of a webhook, in the order of [`StoredWebhook`].
-pub const WEBHOOK_COLUMNS: &str =
-    "w.url, w.secret, w.created_at, w.off_at, w.last_at, w.last_status, w.last_error";
+pub const WEBHOOK_COLUMNS: &str = "w.url, w.secret, w.created_at, w.off_at, w.last_at, w.last_status, w.last_error, \
+     w.wants_errors, w.wants_players";
 
 /// A row of a webhook.
 #[derive(Clone, Debug)]
@@ -87,6 +87,10 @@ pub struct StoredWebhook {
     pub last_status: Option<i16>,
     /// Why there was none.
     pub last_error: Option<String>,
+    /// Whether it is told about errors.
+    pub wants_errors: bool,
+    /// Whether it is told about deleted players.
+    pub wants_players: bool,
 }
 
 impl StoredWebhook {
@@ -103,6 +107,10 @@ impl StoredWebhook {
         Ok(Webhook {
             url: self.url,
             secret,
+            wants: Wants {
+                errors: self.wants_errors,
+                players: self.wants_players,
+            },
             created_at: self.created_at,
             off_at: self.off_at,
             last: self.last_at.map(|at| WebhookOutcome {

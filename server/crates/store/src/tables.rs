@@ -286,8 +286,27 @@ pub const PARTS: &[Part] = &[
             ("last_status", Small),
             ("last_error", Text),
             ("set_by", Uuid),
+            ("wants_errors", Boolean),
+            ("wants_players", Boolean),
         ],
     ),
+    Part::main(
+        "player_events",
+        &["id"],
+        &[
+            ("id", Integer),
+            ("project", Integer),
+            ("data", Text),
+            ("made_at", Integer),
+            ("tries", Small),
+            ("next_at", Integer),
+            ("delivered_at", Integer),
+            ("last_at", Integer),
+            ("last_status", Small),
+            ("last_error", Text),
+        ],
+    )
+    .numbered("id"),
     Part::main(
         "members",
         &["project", "player"],

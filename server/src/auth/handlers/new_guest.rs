@@ -46,14 +46,13 @@ pub async fn handle(
     let was_shown = secret.was_shown(form.field(SHOWN)?, state.platform.clock.now());
     let mut left = None;
     let forgets = match Visitor::of(&state, &headers).await? {
-        Visitor::Unknown | Visitor::Ended => true,
         Visitor::Guest(_) | Visitor::Account(_) => false,
         Visitor::Leaving(session, _) if was_shown => {
             // A guest takes its deletion back where guests that were signed out are restored.
             left = leave::sign_out(&state, &headers, &session.hash, context.own()).await?;
             true
         }
-        Visitor::Leaving(..) => true,
+        Visitor::Unknown | Visitor::Ended | Visitor::Leaving(..) => true,
         Visitor::Suspended { reason, .. } => return Err(suspended(reason)),
     };
     if !was_shown {

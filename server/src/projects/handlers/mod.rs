@@ -2,6 +2,7 @@
 
 pub mod backend;
 pub mod create_project;
+pub mod deliveries;
 pub mod deploy_tokens;
 pub mod deployed_file;
 pub mod deployment;

@@ -1,5 +1,5 @@
 //! `GET`, `PUT` and `DELETE /api/projects/<slug>/webhook`, and `POST …/webhook/test`: where the
-//! project's alerts are sent.
+//! project's alerts are sent, and what is told of deleted players.
 
 use std::sync::Arc;
 
@@ -14,7 +14,7 @@ use utoipa::ToSchema;
 use crate::auth::caller::Access;
 use crate::auth::project_caller::{ProjectEditor, ProjectPath, ProjectReader};
 use crate::domain::date::rfc3339;
-use crate::domain::webhook::{NewWebhook, Webhook, WebhookSecret};
+use crate::domain::webhook::{NewWebhook, Wants, Webhook, WebhookOutcome, WebhookSecret};
 use crate::hosting::backends::{AddressPolicy, Sent};
 use crate::projects::settings_limits::Act;
 use crate::projects::{ProjectsState, alerts};
@@ -23,6 +23,17 @@ use crate::web::api_error::ApiError;
 
 /// The maximum number of bytes of an address.
 const BYTES: usize = 500;
+
+/// What a webhook is told about.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize, ToSchema)]
+#[serde(rename_all = "kebab-case")]
+#[schema(as = WebhookEvents)]
+pub enum Events {
+    /// Groups of errors: `error.new`, `error.regressed` and `error.growing`.
+    Errors,
+    /// Deleted players: `player.deleted`.
+    Players,
+}
 
 /// The webhook to set.
 #[derive(Debug, Deserialize, ToSchema)]
@@ -42,6 +53,11 @@ pub struct WantedWebhook {
     #[serde(default)]
     #[schema(default = false)]
     new_secret: bool,
+    /// What it is told about, at least one of them. Without this member that stays as it is; a new
+    /// webhook is told about errors.
+    #[serde(default)]
+    #[schema(min_items = 1)]
+    events: Option<Vec<Events>>,
 }
 
 /// What came of the last request to a webhook.
@@ -66,6 +82,8 @@ pub struct WebhookView {
     /// Where alerts are sent; null for viewers, because an address may contain a secret.
     #[schema(required)]
     pub url: Option<String>,
+    /// What it is told about.
+    pub events: Vec<Events>,
     /// When the project got it (RFC 3339).
     #[schema(format = DateTime)]
     pub created_at: String,
@@ -116,14 +134,40 @@ impl WebhookView {
         let is_shown = access != Access::Role(Role::Viewer);
         Self {
             url: is_shown.then_some(webhook.url),
+            events: Events::of(webhook.wants),
             created_at: rfc3339(webhook.created_at),
             off_at: webhook.off_at.map(rfc3339),
-            last: webhook.last.map(|last| DeliveryView {
-                at: rfc3339(last.at),
-                status: last.status,
-                error: last.error,
-            }),
+            last: webhook.last.map(DeliveryView::from),
         }
+    }
+}
+
+impl From<WebhookOutcome> for DeliveryView {
+    fn from(outcome: WebhookOutcome) -> Self {
+        Self {
+            at: rfc3339(outcome.at),
+            status: outcome.status,
+            error: outcome.error,
+        }
+    }
+}
+
+impl Events {
+    fn of(wants: Wants) -> Vec<Self> {
+        let errors = wants.errors.then_some(Self::Errors);
+        let players = wants.players.then_some(Self::Players);
+        errors.into_iter().chain(players).collect()
+    }
+
+    /// Returns what is wanted, or a sentence with the error.
+    fn read(wanted: &[Self]) -> Result<Wants, &'static str> {
+        if wanted.is_empty() {
+            return Err("A webhook is told about something: errors, players, or both.");
+        }
+        Ok(Wants {
+            errors: wanted.contains(&Self::Errors),
+            players: wanted.contains(&Self::Players),
+        })
     }
 }
 
@@ -203,6 +247,8 @@ pub async fn set(
     let platform = &state.platform;
     let reach = state.hosting.backends.reach();
     let url = address(&wanted.url, reach, platform.origin.is_local()).map_err(invalid)?;
+    let wants = wanted.events.as_deref().map(Events::read).transpose();
+    let wants = wants.map_err(invalid)?;
     state
         .count(Act::Setting, &editor.caller, &editor.project, editor.access)
         .await?;
@@ -211,6 +257,7 @@ pub async fn set(
         url,
         secret: secret.clone(),
         rotate: wanted.new_secret,
+        wants,
     };
     let (slug, now) = (&editor.project.slug, platform.clock.now());
     let webhook = platform
