@@ -5,15 +5,17 @@ mod commands;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::Arc;
+use std::time::Duration;
 
 use clap::{Parser, Subcommand};
-use platform_server::app::data_folder::{FolderLock, require_platform};
+use platform_server::app::data_folder::{FolderLock, require_platform, require_whole};
 use platform_server::app::start::{StartError, open_store};
 use platform_server::clock::{Clock, SystemClock};
 use platform_server::config::{Config, LogFormat, load, names, show};
 use platform_server::domain::errors::chain;
 use platform_server::entropy::SystemEntropy;
 use platform_server::store::{SchemaPolicy, Store};
+use tokio::runtime::Runtime;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tracing_subscriber::EnvFilter;
 
@@ -24,6 +26,7 @@ use commands::keys::KeysCommand;
 use commands::moving::MoveCommand;
 use commands::player::PlayerCommand;
 use commands::project::ProjectCommand;
+use commands::restore::RestoreCommand;
 
 /// The game platform: auth service, hosting, runtime.
 #[derive(Parser)]
@@ -70,6 +73,9 @@ enum Command {
     /// Write the store and all deployed files into one new file, a tar, also
     /// beside a running server
     Backup(BackupCommand),
+    /// Check a backup, and go back to it. The server must be stopped. Existing data is only replaced
+    /// with --force, and then kept aside
+    Restore(RestoreCommand),
     /// Move everything from the data folder into PostgreSQL and S3, for several nodes. The server
     /// must be stopped; the folder is not changed. If it is interrupted, run it again
     Move(MoveCommand),
@@ -80,6 +86,9 @@ enum Command {
         docs: bool,
     },
 }
+
+/// How long a stopped server waits for work that has no effect any more.
+const LEFT_OVER: Duration = Duration::from_secs(1);
 
 /// An error that stops the program: one line for the operator.
 type Failure = String;
@@ -102,7 +111,13 @@ fn run(Arguments { config, command }: Arguments) -> Result<(), Failure> {
             config.demo = !no_demo;
             // Held until everything has stopped.
             let _lock = FolderLock::take(&config).map_err(|error| error.to_string())?;
-            on_runtime(serve(config))
+            require_whole(&config).map_err(|error| error.to_string())?;
+            let runtime = runtime()?;
+            let served = runtime.block_on(serve(config));
+            // Everything that was acknowledged is on the disk. What may still run is a backup that
+            // nobody waits for.
+            runtime.shutdown_timeout(LEFT_OVER);
+            served
         }
         Command::Keys { command } => {
             let config = settings()?;
@@ -143,7 +158,15 @@ fn run(Arguments { config, command }: Arguments) -> Result<(), Failure> {
         Command::Backup(command) => {
             let config = settings()?;
             let stopped = "stopped before it was done";
-            until_done(stopped, async { command.run(&config).await })
+            let now = SystemClock.now();
+            until_done(stopped, async { command.run(&config, now).await })
+        }
+        Command::Restore(command) => {
+            let config = settings()?;
+            let _lock = command.lock(&config)?;
+            let stopped = "stopped before it said what it did; repeat the command to be sure";
+            let now = SystemClock.now();
+            until_done(stopped, async { command.run(&config, now).await })
         }
         Command::Move(command) => {
             let config = settings()?;
@@ -220,11 +243,13 @@ fn until_done(
 }
 
 fn on_runtime(work: impl Future<Output = Result<(), Failure>>) -> Result<(), Failure> {
-    tokio::runtime::Builder::new_multi_thread()
-        .enable_all()
-        .build()
-        .map_err(|error| format!("cannot start: {error}"))?
-        .block_on(work)
+    runtime()?.block_on(work)
+}
+
+fn runtime() -> Result<Runtime, Failure> {
+    let mut builder = tokio::runtime::Builder::new_multi_thread();
+    let built = builder.enable_all().build();
+    built.map_err(|error| format!("cannot start: {error}"))
 }
 
 async fn serve(config: Config) -> Result<(), Failure> {

@@ -4,10 +4,10 @@ use std::path::Path;
 use std::sync::Arc;
 
 pub use platform_store::*;
-pub use platform_store_sqlite::SqliteStore;
 pub(crate) use platform_store_sqlite::make_private_directory;
 #[cfg(feature = "demo")]
 pub(crate) use platform_store_sqlite::make_private_file;
+pub use platform_store_sqlite::{CheckedCopy, CopyFault, SqliteStore};
 
 /// Opens the store at `url`: `sqlite://<path>`, which is created if it does not exist, or
 /// `postgres://…`, a database that exists.

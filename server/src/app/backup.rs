@@ -248,11 +248,12 @@ impl Archive {
     ) -> Result<Self, BackupError> {
         use futures_util::{StreamExt as _, stream};
 
-        let mut fetched = stream::iter(&copy.files)
+        // Owned, so that this can be a part of a job, which may move between threads.
+        let mut fetched = stream::iter(copy.files.clone())
             .map(|entry| async move {
                 // It has no name, so nothing is left of it.
                 let file = tempfile::tempfile_in(folder_of(target)).map_err(unwritten(target))?;
-                let fault = bucket.read_into(entry, &file).await?;
+                let fault = bucket.read_into(&entry, &file).await?;
                 Ok::<_, BackupError>((entry, fault.is_none().then_some(file)))
             })
             .buffered(AHEAD);
@@ -270,7 +271,7 @@ impl Archive {
                 Ok(self)
             })
             .await?;
-            self.kept.insert(entry.sha256.clone());
+            self.kept.insert(entry.sha256);
         }
         Ok(self)
     }

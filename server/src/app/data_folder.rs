@@ -9,6 +9,8 @@ use crate::store::make_private_directory;
 
 /// The file whose lock shows that a server uses the folder.
 const LOCK: &str = "platform.lock";
+/// The file that is there while a backup is put into its place.
+pub(super) const UNFINISHED_RESTORE: &str = "restore-unfinished";
 
 /// Why a command cannot use the data folder; a line for the operator.
 #[derive(Debug, thiserror::Error)]
@@ -19,6 +21,12 @@ pub enum FolderError {
     /// A command that changes a platform did not find one.
     #[error("there is no platform in {0}; set PLATFORM_DATA to the folder that `serve` uses")]
     NoPlatform(String),
+    /// A backup was half restored.
+    #[error(
+        "{0} has half of a backup, because its restore was interrupted; repeat `platform-server \
+         restore` with --force"
+    )]
+    HalfRestored(String),
     /// The user has no access.
     #[error("cannot use {path}: {}", advice(reason))]
     Unusable {
@@ -86,7 +94,7 @@ fn lock_name(database: &Path) -> String {
     format!("{stem}.lock")
 }
 
-fn folder_of(file: &Path) -> &Path {
+pub(super) fn folder_of(file: &Path) -> &Path {
     match file.parent() {
         Some(folder) if !folder.as_os_str().is_empty() => folder,
         _ => Path::new("."),
@@ -115,15 +123,28 @@ fn lock(path: &Path) -> Result<File, FolderError> {
     }
 }
 
+/// Checks that no restore was interrupted in the data folder.
+///
+/// # Errors
+/// [`FolderError::HalfRestored`]
+pub fn require_whole(config: &Config) -> Result<(), FolderError> {
+    if config.data.join(UNFINISHED_RESTORE).exists() {
+        let folder = config.data.display().to_string();
+        return Err(FolderError::HalfRestored(folder));
+    }
+    Ok(())
+}
+
 /// Checks that there is a platform, for commands that need an existing one.
 ///
 /// # Errors
-/// [`FolderError::NoPlatform`], [`FolderError::Unusable`]
+/// [`FolderError::NoPlatform`], [`FolderError::HalfRestored`], [`FolderError::Unusable`]
 pub fn require_platform(config: &Config) -> Result<(), FolderError> {
     if config.postgres.is_some() {
         // Opening the store fails if the database has no platform.
         return Ok(());
     }
+    require_whole(config)?;
     let database = config.database_path();
     let folder = folder_of(&database);
     match File::open(&database).and_then(|file| file.metadata()) {

@@ -12,6 +12,7 @@ use std::time::Duration;
 use async_trait::async_trait;
 use tokio::task::JoinSet;
 
+use crate::app::backups::MakeBackups;
 use crate::app::changes::FollowChanges;
 use crate::app::state::AppState;
 use crate::auth::AuthState;
@@ -77,6 +78,9 @@ pub(super) fn start(state: &AppState) -> JoinSet<()> {
         tasks.start(AskForFiles(Arc::clone(&state.games)));
     }
     let platform = &state.platform;
+    if platform.config.backup.is_some() {
+        tasks.start(MakeBackups::new(state.clone()));
+    }
     if platform.store.is_shared() || !platform.config.services().is_empty() {
         tasks.start(FindOwnSockets(Arc::clone(&state.hosting)));
     }

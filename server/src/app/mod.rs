@@ -15,10 +15,13 @@
 //! | [`openapi`] | the description of the project API |
 //! | [`data_folder`] | the lock on the data folder |
 //! | [`backup`] | a copy of all data, while the server runs |
+//! | [`backups`] | the backups that the server makes by itself |
+//! | [`restore`] | checking a backup, and going back to it |
 //! | `moving` | moving a platform into another store, with the feature `cluster` |
 //! | `demo` | the demo game, with the feature `demo` |
 
 pub mod backup;
+pub mod backups;
 mod changes;
 pub mod data_folder;
 #[cfg(feature = "demo")]
@@ -32,6 +35,7 @@ pub mod moving;
 pub mod openapi;
 pub mod operations;
 pub mod overload;
+pub mod restore;
 pub mod routes;
 pub mod start;
 pub mod state;

@@ -22,6 +22,7 @@ use self::open::{Opened, command_line, open, providers};
 pub use self::open::{open_keys, open_store};
 #[cfg(feature = "demo")]
 use crate::app::demo::{self, DemoError};
+use crate::app::backups::BackupsError;
 use crate::app::entry::App;
 use crate::app::jobs;
 use crate::app::openapi;
@@ -63,6 +64,9 @@ pub enum StartError {
     /// The store cannot be opened.
     #[error(transparent)]
     Connect(#[from] ConnectError),
+    /// The store is older, and there is no backup of it.
+    #[error("the store is not upgraded, because no backup of it could be made before")]
+    Backup(#[from] BackupsError),
     /// The store failed.
     #[error(transparent)]
     Store(#[from] StoreError),

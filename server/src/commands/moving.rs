@@ -74,7 +74,8 @@ impl MoveCommand {
         use crate::commands::not_opened;
         use crate::commands::progress::OnStderr;
 
-        let bucket = self.files.as_deref().map(bucket_from_process);
+        let bucket = self.files.as_deref();
+        let bucket = bucket.map(|address| bucket_from_process("--files", address));
         let bucket = bucket.transpose().map_err(|error| error.to_string())?;
         let source = store::open_embedded_rows(&config.database_path()).await;
         let source = source.map_err(|error| chain(&error))?;

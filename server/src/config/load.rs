@@ -11,7 +11,7 @@ use platform_protocol::limits::LONGEST_TOKEN_SECONDS;
 
 use super::names::{self, Key, SETTINGS, Setting};
 use super::provider::{self, Written};
-use super::{Config, S3Settings, SaidBy, Secret, SettingError, parse, s3};
+use super::{BackupPlace, Config, S3Settings, SaidBy, Secret, SettingError, parse, s3};
 
 /// The sizes that the cache on the disk may have in MiB: the largest file fits twice.
 const DISK_CACHE: RangeInclusive<u64> = 1_024..=16 * 1_048_576;
@@ -46,13 +46,14 @@ fn cli_beside_program() -> Option<PathBuf> {
 }
 
 /// Reads the address of a bucket, `s3://<bucket>/<prefix>`, and from the environment how to reach it.
+/// `named_by` is the option or argument that has the address.
 ///
 /// # Errors
 /// What is wrong with the address or with a variable.
-pub fn bucket_from_process(address: &str) -> Result<S3Settings, SettingError> {
+pub fn bucket_from_process(named_by: &str, address: &str) -> Result<S3Settings, SettingError> {
     let parsed = s3::address(address);
-    let mut settings = parsed.map_err(|problem| SettingError::new("--files", problem))?;
-    s3::read_variables(&mut settings, &environment()?)?;
+    let mut settings = parsed.map_err(|problem| SettingError::new(named_by, problem))?;
+    s3::read_variables(&mut settings, named_by, &environment()?)?;
     Ok(settings)
 }
 
@@ -121,7 +122,10 @@ pub fn from_parts(
     config.identity_providers = provider::check(providers, environment)?;
     provider::check_for(config.origin.as_ref(), &config.identity_providers)?;
     if let Some(settings) = &mut config.s3 {
-        s3::read_variables(settings, environment)?;
+        s3::read_variables(settings, "files_url", environment)?;
+    }
+    if let Some(BackupPlace::Bucket(settings)) = &mut config.backup {
+        s3::read_variables(settings, "backup", environment)?;
     }
     check_together(&config)?;
     Ok(config)
@@ -263,6 +267,9 @@ fn apply(config: &mut Config, setting: &Setting, text: &str) -> Result<(), Strin
         }
         Key::RedisUrl => config.redis = Some(parse::redis(text)?),
         Key::FilesUrl => apply_files(config, text)?,
+        Key::Backup => config.backup = Some(backup_place(text)?),
+        Key::BackupHours => config.backup_hours = parse::number(text, 1..=8_760)?,
+        Key::BackupsKept => config.backups_kept = parse::number(text, 1..=10_000)?,
         Key::FileDiskCacheMib => config.file_disk_cache_mib = parse::number(text, DISK_CACHE)?,
         Key::DemoFolder => config.demo_folder = Some(text.into()),
         Key::FileCacheMib => config.file_cache_mib = parse::number(text, 0..=1_048_576)?,
@@ -338,8 +345,44 @@ fn apply_files(config: &mut Config, text: &str) -> Result<(), String> {
     Ok(())
 }
 
+/// Returns the place of backups, which has two forms.
+fn backup_place(text: &str) -> Result<BackupPlace, String> {
+    match text.split_once("://") {
+        Some(("s3", _)) => Ok(BackupPlace::Bucket(s3::address(text)?)),
+        Some(_) => Err("write the path of a folder, or s3://<bucket>/<prefix>".to_owned()),
+        None => Ok(BackupPlace::Folder(text.into())),
+    }
+}
+
+/// Checks that backups can be made, and that they are not among what is backed up.
+fn check_backups(config: &Config) -> Result<(), SettingError> {
+    let wrong = |problem: &str| Err(SettingError::new("backup", problem));
+    let Some(place) = &config.backup else {
+        return Ok(());
+    };
+    if config.postgres.is_some() {
+        return wrong(
+            "the store is in PostgreSQL, whose own tools make backups of it all the time; leave it \
+             out, and see docs/several-nodes.md",
+        );
+    }
+    match place {
+        BackupPlace::Folder(folder)
+            if *folder == config.data || folder.starts_with(config.files_path()) =>
+        {
+            wrong("the server keeps other files there; use a folder of its own")
+        }
+        BackupPlace::Bucket(_) if cfg!(not(feature = "cluster")) => wrong(
+            "this program was built without S3; use the program of a release, or write the path of \
+             a folder",
+        ),
+        _ => Ok(()),
+    }
+}
+
 /// Checks combinations of settings that are valid on their own.
 fn check_together(config: &Config) -> Result<(), SettingError> {
+    check_backups(config)?;
     if config.postgres_logs.is_some() && config.postgres.is_none() {
         return Err(SettingError::new(
             "logs_database_url",

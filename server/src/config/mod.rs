@@ -82,6 +82,15 @@ impl S3Settings {
     }
 }
 
+/// Where the server keeps the backups that it makes by itself.
+#[derive(Clone, Debug)]
+pub enum BackupPlace {
+    /// A folder.
+    Folder(PathBuf),
+    /// A bucket.
+    Bucket(S3Settings),
+}
+
 /// The format of log lines.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum LogFormat {
@@ -141,6 +150,12 @@ pub struct Config {
     pub files: Option<PathBuf>,
     /// The bucket of deployed files, instead of a directory.
     pub s3: Option<S3Settings>,
+    /// Where backups are kept that the server makes by itself.
+    pub backup: Option<BackupPlace>,
+    /// Hours from one of them to the next.
+    pub backup_hours: u32,
+    /// How many of them are kept.
+    pub backups_kept: u32,
     /// The directory of the demo game's scores; the default is inside `data`.
     pub demo_folder: Option<PathBuf>,
     /// The maximum size of the cache of a bucket's files on the disk, in MiB.
@@ -239,6 +254,9 @@ impl Default for Config {
             files: None,
             s3: None,
             file_disk_cache_mib: 4_096,
+            backup: None,
+            backup_hours: 24,
+            backups_kept: 7,
             demo_folder: None,
             file_cache_mib: 64,
             cli_folder: None,
@@ -344,6 +362,12 @@ impl Config {
     #[must_use]
     pub fn file_cache_bytes(&self) -> u64 {
         u64::from(self.file_cache_mib) * 1024 * 1024
+    }
+
+    /// Returns the time from one backup to the next, in milliseconds.
+    #[must_use]
+    pub fn backup_period(&self) -> Millis {
+        Millis::from(self.backup_hours) * 60 * 60 * 1_000
     }
 
     /// Returns how long an unused guest counts for its address, in milliseconds.

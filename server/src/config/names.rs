@@ -37,6 +37,12 @@ pub enum Key {
     RedisUrl,
     /// `files_url`
     FilesUrl,
+    /// `backup`
+    Backup,
+    /// `backup_hours`
+    BackupHours,
+    /// `backups_kept`
+    BackupsKept,
     /// `demo_folder`
     DemoFolder,
     /// `file_cache_mib`
@@ -202,6 +208,24 @@ pub const SETTINGS: [Setting; 45] = [
         "files_url",
         "file://$PLATFORM_DATA/files",
         "where deployed files are: `file://<path>`, or `s3://<bucket>/<prefix>` in a program with the feature `cluster`, which releases have; the variables `AWS_ENDPOINT_URL`, `AWS_REGION`, `AWS_ACCESS_KEY_ID` and `AWS_SECRET_ACCESS_KEY` say how to reach it",
+    ),
+    setting(
+        Key::Backup,
+        "backup",
+        "none",
+        "where the server keeps backups that it makes by itself, if the store is the embedded one: a folder, best on another disk, or `s3://<bucket>/<prefix>` in a program with the feature `cluster`, which releases have, reached like that of `files_url`. They contain the signing keys",
+    ),
+    setting(
+        Key::BackupHours,
+        "backup_hours",
+        "24",
+        "hours from one backup to the next, 1 to 8,760",
+    ),
+    setting(
+        Key::BackupsKept,
+        "backups_kept",
+        "7",
+        "how many backups are kept, 1 to 10,000; older ones are removed",
     ),
     setting(
         Key::DemoFolder,

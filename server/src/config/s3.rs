@@ -7,8 +7,6 @@ use url::Url;
 
 use super::{S3Settings, Secret, SettingError};
 
-/// The setting that names the bucket, for errors.
-const SETTING: &str = "files_url";
 /// What the variables begin with.
 const VARIABLES: &str = "AWS_";
 /// The variables that name a server other than that of AWS.
@@ -51,9 +49,10 @@ pub(super) fn address(text: &str) -> Result<S3Settings, String> {
     })
 }
 
-/// Reads how to reach the bucket from the environment.
+/// Reads how to reach the bucket, which `named_by` names, from the environment.
 pub(super) fn read_variables(
     settings: &mut S3Settings,
+    named_by: &str,
     environment: &HashMap<String, String>,
 ) -> Result<(), SettingError> {
     let ours = environment
@@ -69,7 +68,7 @@ pub(super) fn read_variables(
         check_endpoint(value.expose()).map_err(|problem| SettingError::new(*name, problem))?;
     } else if !["AWS_REGION", "AWS_DEFAULT_REGION"].iter().any(given) {
         return Err(SettingError::new(
-            SETTING,
+            named_by,
             "set AWS_REGION to the bucket's region, or AWS_ENDPOINT_URL to the S3 server",
         ));
     }
@@ -110,7 +109,7 @@ mod tests {
             .iter()
             .map(|(name, value)| ((*name).to_owned(), (*value).to_owned()))
             .collect();
-        let read = read_variables(&mut settings, &environment);
+        let read = read_variables(&mut settings, "files_url", &environment);
         read.map(|()| settings).map_err(|error| error.to_string())
     }
 

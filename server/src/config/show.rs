@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
 use super::names::{Key, SETTINGS};
-use super::{Config, LogFormat, Period, PrivateBackends, Rate, SaidBy};
+use super::{BackupPlace, Config, LogFormat, Period, PrivateBackends, Rate, S3Settings, SaidBy};
 use crate::origin::PlatformOrigin;
 
 /// The replacement for a secret.
@@ -46,7 +46,7 @@ pub fn settings_in_force(config: &Config) -> String {
 pub const OPERATIONS: &str = "operations_listen";
 
 /// Settings that every node may have for itself: of its machine, and of what it logs.
-const OF_A_NODE: [Key; 16] = [
+const OF_A_NODE: [Key; 19] = [
     Key::Listen,
     Key::OperationsListen,
     Key::ShutdownDelaySeconds,
@@ -54,6 +54,9 @@ const OF_A_NODE: [Key; 16] = [
     Key::DatabaseUrl,
     Key::LogsDatabaseUrl,
     Key::FilesUrl,
+    Key::Backup,
+    Key::BackupHours,
+    Key::BackupsKept,
     Key::DemoFolder,
     Key::FileCacheMib,
     Key::FileDiskCacheMib,
@@ -126,11 +129,14 @@ fn value_of(config: &Config, key: Key) -> Option<String> {
             let (scheme, _) = address.split_once("://")?;
             quoted(&format!("{scheme}://{HIDDEN}"))
         }
-        Key::FilesUrl if config.s3.is_some() => {
-            let settings = config.s3.as_ref()?;
-            quoted(&format!("s3://{}/{}", settings.bucket, settings.prefix))
-        }
+        Key::FilesUrl if config.s3.is_some() => bucket(config.s3.as_ref()?),
         Key::FilesUrl => quoted(&format!("file://{}", config.files_path().display())),
+        Key::Backup => match config.backup.as_ref()? {
+            BackupPlace::Folder(folder) => quoted(&folder.display().to_string()),
+            BackupPlace::Bucket(settings) => bucket(settings),
+        },
+        Key::BackupHours => config.backup_hours.to_string(),
+        Key::BackupsKept => config.backups_kept.to_string(),
         Key::DemoFolder => quoted(&config.demo_path().display().to_string()),
         Key::FileCacheMib => config.file_cache_mib.to_string(),
         Key::FileDiskCacheMib => config.file_disk_cache_mib.to_string(),
@@ -184,6 +190,11 @@ fn value_of(config: &Config, key: Key) -> Option<String> {
             LogFormat::Json => "json",
         }),
     })
+}
+
+/// The address of a bucket, which has no key in it.
+fn bucket(settings: &S3Settings) -> String {
+    quoted(&format!("s3://{}/{}", settings.bucket, settings.prefix))
 }
 
 /// The address of a PostgreSQL database, which may contain a password.

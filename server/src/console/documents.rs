@@ -45,7 +45,7 @@ macro_rules! source {
 /// All documents, in the order in which a reader needs them. `docs/dependencies.md`,
 /// `docs/performance.md` and `docs/security.md` are for those who change or examine the platform
 /// itself.
-const SOURCES: [Source; 20] = [
+const SOURCES: [Source; 21] = [
     source!(Makers, "cli"),
     source!(Makers, "dev-server"),
     source!(Makers, "runtime"),
@@ -65,6 +65,7 @@ const SOURCES: [Source; 20] = [
     source!(Operators, "sign-in"),
     source!(Operators, "administration"),
     source!(Operators, "privacy"),
+    source!(Operators, "upgrading"),
     source!(Operators, "several-nodes"),
 ];
 

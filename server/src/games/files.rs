@@ -7,6 +7,7 @@
 //! | `shared` | files in an S3 bucket, with a cache on the disk |
 //! | `bucket` | requests to the bucket: their time limits, and whether it answers |
 //! | `transport` | the HTTP client of the bucket |
+//! | `archives` | backups in a bucket |
 //! | `copies` | files on their way between a folder and a bucket |
 //! | `disk_cache` | files of the bucket on the disk, up to a size |
 //! | `lru` | which of them were used last |
@@ -15,6 +16,8 @@
 //! | `turns` | whose file is fetched from the bucket next |
 //! | `upload_memory` | the memory of files on their way to the bucket |
 
+#[cfg(feature = "cluster")]
+pub mod archives;
 #[cfg(feature = "cluster")]
 mod bucket;
 #[cfg(feature = "cluster")]

@@ -83,6 +83,14 @@ impl DiskFloor {
         self.refuse(more).is_ok()
     }
 
+    /// Whether `more` bytes can be written to the disk of `folder`, which may be another one, above
+    /// the same floor. If the free space cannot be determined, they can.
+    #[must_use]
+    pub fn has_room_in(&self, folder: &Path, more: u64) -> bool {
+        let wanted = self.floor.saturating_add(more);
+        self.disk.free(folder).map_or(true, |free| free >= wanted)
+    }
+
     /// Returns an error if `more` bytes would not fit above the floor. If the free space cannot be
     /// determined, nothing is rejected.
     ///
@@ -133,6 +141,9 @@ mod tests {
         );
         disk.set(59);
         assert!(floor.refuse(0).is_err());
+        let elsewhere = Path::new("/elsewhere");
+        disk.set(100);
+        assert!(floor.has_room_in(elsewhere, 40) && !floor.has_room_in(elsewhere, 41));
         let any = DiskFloor::new(disk, folders(), 0);
         assert!(any.refuse(u64::MAX).is_ok());
     }

@@ -1,6 +1,7 @@
 //! Deployed files in an S3 bucket: a real S3 server, which is killed, cut off, silent, and whose
 //! objects are damaged.
 
+mod backups;
 pub(crate) mod server;
 mod start;
 mod sweep;

@@ -7,7 +7,7 @@ use std::time::Duration;
 use crate::program::{Server, guest, one_line, program, subject, token};
 
 /// Runs a command and returns its exit code and its output.
-fn run(data: &Path, arguments: &[&str]) -> (Option<i32>, String) {
+pub(crate) fn run(data: &Path, arguments: &[&str]) -> (Option<i32>, String) {
     let output = program(data).args(arguments).output().unwrap();
     let said = if output.status.success() {
         String::from_utf8(output.stdout).unwrap()

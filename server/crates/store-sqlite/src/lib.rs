@@ -8,6 +8,7 @@
 //! | `writer` | the writing thread and its group commit |
 //! | `readers`, `connection` | the reading connections; how every connection is set |
 //! | `migrations` | the schemas' history |
+//! | `check` | checking a copy before anything is done with it |
 //! | `transfer` | its rows as they are, to move them into or from another back end |
 //! | `error` | converts SQLite's errors for callers |
 //! | `rows`, `player_rows`, `session_rows` | helpers for the rows of several tables |
@@ -18,6 +19,7 @@ mod administration;
 mod alerts;
 mod audit;
 mod backup;
+mod check;
 mod connection;
 mod counting;
 mod database;
@@ -67,6 +69,7 @@ mod transfer;
 mod webhooks;
 mod writer;
 
+pub use self::check::{CheckedCopy, CopyFault};
 pub use self::database::{make_private_directory, make_private_file};
 pub use self::store::SqliteStore;
 pub use self::transfer::SqliteRows;

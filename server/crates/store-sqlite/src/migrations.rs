@@ -180,6 +180,30 @@ pub(super) const LOGS: Schema = Schema(&[
 const HISTORY: &str = "refinery_schema_history";
 
 impl Schema {
+    /// Returns the newest version that this program knows.
+    pub(super) fn newest(&self) -> i32 {
+        self.0
+            .iter()
+            .map(|(name, _)| version(name))
+            .max()
+            .unwrap_or(0)
+    }
+
+    /// Returns the version of the schema of a database; `None` if it is not one of this platform.
+    pub(super) fn version_of(&self, connection: &Connection) -> rusqlite::Result<Option<i32>> {
+        if !connection.table_exists(None, HISTORY)? {
+            return Ok(None);
+        }
+        // The first migration tells the files apart.
+        let first = self.0.first().map_or("", |(name, _)| *name);
+        let first = first.split_once("__").map_or("", |(_, name)| name);
+        let sql = format!(
+            "SELECT max(version) FROM {HISTORY}
+             WHERE EXISTS (SELECT 1 FROM {HISTORY} WHERE version = 1 AND name = ?1)"
+        );
+        connection.query_row(&sql, [first], |row| row.get(0))
+    }
+
     /// Applies missing migrations, if that is allowed; a new database always gets all. Every
     /// migration is one transaction, so an interrupted start leaves a complete schema, old or new.
     pub(super) fn bring_up_to_date(
@@ -216,6 +240,16 @@ impl Schema {
         }
         Ok(())
     }
+}
+
+/// Returns the version of a migration, which its name begins with.
+fn version(name: &str) -> i32 {
+    let number = name
+        .strip_prefix('V')
+        .and_then(|rest| rest.split_once("__"));
+    number
+        .and_then(|(number, _)| number.parse().ok())
+        .unwrap_or(0)
 }
 
 /// SQL functions for migrations: values that the program computes for rows written under an older
@@ -264,6 +298,13 @@ mod tests {
                 let start = format!("V{}__", index + 1);
                 assert!(name.starts_with(&start), "{name}");
             }
+        }
+    }
+
+    #[test]
+    fn the_newest_version_is_that_of_the_last_migration() {
+        for schema in [&MAIN, &LOGS] {
+            assert_eq!(schema.newest(), i32::try_from(schema.0.len()).unwrap());
         }
     }
 

@@ -5,6 +5,7 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 
 use super::StartError;
+use crate::app::backups::make_before_upgrade;
 use crate::auth::demo_provider::{self, DemoProvider};
 use crate::auth::keys::{KeyError, KeyRing, KeySecret, KeySecrets};
 use crate::auth::oidc::Providers;
@@ -43,6 +44,7 @@ pub(super) async fn open(
     entropy: &Arc<dyn Entropy>,
     disk: &Arc<dyn FreeSpace>,
 ) -> Result<Opened, StartError> {
+    make_before_upgrade(config, disk, clock.now()).await?;
     let store = open_store(config, SchemaPolicy::Upgrade).await?;
     let mut settings = shared_settings(config);
     if let Some(operations) = operations {
