@@ -9,6 +9,8 @@ use std::time::Duration;
 
 use clap::{Parser, Subcommand};
 use platform_server::app::data_folder::{FolderLock, require_platform, require_whole};
+use platform_server::app::service_manager::ServiceManager;
+use platform_server::app::sockets::Sockets;
 use platform_server::app::start::{StartError, open_store};
 use platform_server::clock::{Clock, SystemClock};
 use platform_server::config::{Config, LogFormat, load, names, show};
@@ -255,15 +257,23 @@ fn runtime() -> Result<Runtime, Failure> {
 async fn serve(config: Config) -> Result<(), Failure> {
     // Before anything is opened, so that no signal is missed.
     let mut stop = Stop::listen()?;
-    let running =
-        platform_server::app::start(config, Arc::new(SystemClock), Arc::new(SystemEntropy))
-            .await
-            .map_err(|error| told(&error))?;
+    let manager = ServiceManager::from_process();
+    let sockets = Sockets::from_process()
+        .map_err(|error| format!("a socket that was passed cannot be used: {error}"))?;
+    let (clock, entropy) = (Arc::new(SystemClock), Arc::new(SystemEntropy));
+    let running = platform_server::app::start_with(sockets, config, clock, entropy)
+        .await
+        .map_err(|error| told(&error))?;
     print(&format!(
         "platform-server ready on {} (listening on {})\n",
         running.origin, running.address
     ));
+    manager.ready(&running.origin);
+    let signs = manager.clone();
+    // They end with the process.
+    tokio::spawn(async move { signs.show_signs_of_life().await });
     stop.signalled().await;
+    manager.stopping();
     let delay = running.drain();
     if !delay.is_zero() {
         tracing::info!(?delay, "not ready any more, and stopping after the delay");

@@ -13,6 +13,8 @@
 //! | [`operations`] | health checks on a socket of their own |
 //! | [`overload`] | admission control: what is refused if too many requests arrive |
 //! | [`openapi`] | the description of the project API |
+//! | [`sockets`] | sockets that a service manager passes to the server |
+//! | [`service_manager`] | telling the service manager that the server is ready, works, and stops |
 //! | [`data_folder`] | the lock on the data folder |
 //! | [`backup`] | a copy of all data, while the server runs |
 //! | [`backups`] | the backups that the server makes by itself |
@@ -37,7 +39,9 @@ pub mod operations;
 pub mod overload;
 pub mod restore;
 pub mod routes;
+pub mod service_manager;
+pub mod sockets;
 pub mod start;
 pub mod state;
 
-pub use self::start::{Running, StartError, start, start_on};
+pub use self::start::{Running, StartError, start, start_on, start_with};

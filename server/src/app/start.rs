@@ -20,14 +20,15 @@ use tokio::task::{JoinHandle, JoinSet};
 use self::assemble::assemble;
 use self::open::{Opened, command_line, open, providers};
 pub use self::open::{open_keys, open_store};
+use crate::app::backups::BackupsError;
 #[cfg(feature = "demo")]
 use crate::app::demo::{self, DemoError};
-use crate::app::backups::BackupsError;
 use crate::app::entry::App;
 use crate::app::jobs;
 use crate::app::openapi;
 use crate::app::operations::{Operations, Readiness};
 use crate::app::routes::routes_with;
+use crate::app::sockets::Sockets;
 use crate::app::state::AppState;
 use crate::auth::keys::KeyError;
 use crate::auth::oidc::ProvidersError;
@@ -172,6 +173,19 @@ pub async fn start(
     start_on(config, clock, entropy, Arc::new(SystemDisk)).await
 }
 
+/// Starts the server on the sockets that a service manager has opened; it opens the others itself.
+///
+/// # Errors
+/// [`StartError`]
+pub async fn start_with(
+    sockets: Sockets,
+    config: Config,
+    clock: Arc<dyn Clock>,
+    entropy: Arc<dyn Entropy>,
+) -> Result<Running, StartError> {
+    start_listening(sockets, config, clock, entropy, Arc::new(SystemDisk)).await
+}
+
 /// Starts the server on a disk whose free space `disk` returns.
 ///
 /// # Errors
@@ -182,8 +196,17 @@ pub async fn start_on(
     entropy: Arc<dyn Entropy>,
     disk: Arc<dyn FreeSpace>,
 ) -> Result<Running, StartError> {
-    let (listener, listening) = listen(config.listen, "PLATFORM_LISTEN").await?;
-    let operations = listen_for_operations(&config).await?;
+    start_listening(Sockets::default(), config, clock, entropy, disk).await
+}
+
+async fn start_listening(
+    sockets: Sockets,
+    config: Config,
+    clock: Arc<dyn Clock>,
+    entropy: Arc<dyn Entropy>,
+    disk: Arc<dyn FreeSpace>,
+) -> Result<Running, StartError> {
+    let ((listener, listening), operations) = listen_for_all(sockets, &config).await?;
     let sockets = (listening, operations.as_ref().map(|(_, at)| *at));
     let origin = config
         .origin
@@ -281,28 +304,56 @@ fn readiness(state: &AppState) -> Arc<Readiness> {
     Arc::new(readiness)
 }
 
-/// Listens for health checks, if the settings name a socket for them.
-async fn listen_for_operations(
+/// A socket, and its address.
+type Listening = (TcpListener, SocketAddr);
+
+/// Listens for visitors, and for health checks.
+async fn listen_for_all(
+    mut sockets: Sockets,
     config: &Config,
-) -> Result<Option<(TcpListener, SocketAddr)>, StartError> {
-    match config.operations_listen {
-        Some(address) => Ok(Some(listen(address, "PLATFORM_OPERATIONS_LISTEN").await?)),
-        None => Ok(None),
+) -> Result<(Listening, Option<Listening>), StartError> {
+    let operations = listen_for_operations(&mut sockets, config).await?;
+    let passed = sockets.take_for_visitors(config.listen);
+    let visitors = listen(passed, config.listen, "PLATFORM_LISTEN").await?;
+    for address in sockets.left() {
+        tracing::warn!(%address, "the service manager passes a socket that no setting names");
     }
+    Ok((visitors, operations))
 }
 
-/// Listens on `address`, which `setting` names. Returns the socket, and its address with
+/// Listens for health checks, if the settings name a socket for them.
+async fn listen_for_operations(
+    sockets: &mut Sockets,
+    config: &Config,
+) -> Result<Option<Listening>, StartError> {
+    let Some(address) = config.operations_listen else {
+        return Ok(None);
+    };
+    let passed = sockets.take(address);
+    let listening = listen(passed, address, "PLATFORM_OPERATIONS_LISTEN").await?;
+    Ok(Some(listening))
+}
+
+/// Listens on the socket that was passed, or on `address`, which `setting` names. Returns the socket, and its address with
 /// the port that the system chose if it is 0.
 async fn listen(
+    passed: Option<std::net::TcpListener>,
     address: SocketAddr,
     setting: &'static str,
-) -> Result<(TcpListener, SocketAddr), StartError> {
+) -> Result<Listening, StartError> {
     let failed = |source| StartError::Listen {
         address,
         setting,
         source,
     };
-    let listener = TcpListener::bind(address).await.map_err(failed)?;
+    let listener = match passed {
+        None => TcpListener::bind(address).await,
+        Some(socket) => {
+            let prepared = socket.set_nonblocking(true);
+            prepared.and_then(|()| TcpListener::from_std(socket))
+        }
+    };
+    let listener = listener.map_err(failed)?;
     let listening = listener.local_addr().map_err(failed)?;
     Ok((listener, listening))
 }

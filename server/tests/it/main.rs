@@ -13,6 +13,7 @@ mod administration;
 mod authorisation;
 mod backends;
 mod backups;
+mod behind_proxies;
 mod bounded_events;
 mod browser;
 #[cfg(feature = "cluster")]
@@ -65,6 +66,7 @@ mod restore_guest;
 mod retention;
 mod revoked;
 mod runtime;
+mod service;
 mod sessions;
 mod settings;
 mod sign_in;

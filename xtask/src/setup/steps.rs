@@ -468,7 +468,7 @@ pub(super) const STEPS: &[Step] = &[
     },
     Step {
         name: "nginx",
-        why: "what hosting is measured beside, and one of the documents' dev servers",
+        why: "what hosting is measured beside, one of the documents' dev servers, and a proxy in front of the platform",
         must: &[Test, Bench],
         may: &[],
         without: "",
@@ -477,11 +477,20 @@ pub(super) const STEPS: &[Step] = &[
     },
     Step {
         name: "Caddy",
-        why: "one of the documents' dev servers",
+        why: "one of the documents' dev servers, and a proxy in front of the platform",
         must: &[Test],
         may: &[],
         without: "",
         check: Check::Programs(&["caddy"]),
         fix: Fix::Debian(&["caddy"]),
+    },
+    Step {
+        name: "systemd-analyze",
+        why: "checks the units with which systemd runs the server",
+        must: &[Test],
+        may: &[],
+        without: "",
+        check: Check::Programs(&["systemd-analyze"]),
+        fix: Fix::Debian(&["systemd"]),
     },
 ];

@@ -9,6 +9,8 @@ mod sockets;
 mod streaming;
 mod takedown;
 
+pub(crate) use self::sockets::echo;
+
 use std::future::Future;
 use std::net::SocketAddr;
 use std::time::Duration;
@@ -80,7 +82,7 @@ async fn answer_raw(answer: &'static str) -> SocketAddr {
 
 impl TestApp {
     /// Sets a backend for these paths of the demo, as its owner would.
-    async fn set_backend(&self, url: &str, paths: &[&str]) {
+    pub(crate) async fn set_backend(&self, url: &str, paths: &[&str]) {
         let settings = BackendSettings {
             url: url.to_owned(),
             paths: paths.iter().map(ToString::to_string).collect(),

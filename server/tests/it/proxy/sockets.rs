@@ -25,7 +25,7 @@ pub(super) type Socket = WebSocketStream<TcpStream>;
 /// A backend that accepts the subprotocol `bearer`, reports the token and the origin that it
 /// received, and then echoes. At `end` it closes with 4001.
 #[expect(clippy::result_large_err, reason = "it is the callback's type")]
-pub(super) async fn echo() -> SocketAddr {
+pub(crate) async fn echo() -> SocketAddr {
     serve_raw(|stream| async move {
         let mut shown = String::new();
         let accept = |request: &Request, mut response: Response| {
