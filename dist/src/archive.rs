@@ -40,6 +40,11 @@ impl Files {
         Ok(())
     }
 
+    /// The files by their path.
+    pub(crate) fn iter(&self) -> impl Iterator<Item = (&String, &File)> {
+        self.0.iter()
+    }
+
     /// The SHA-256 of each file, as `sha256sum` prints them.
     fn sums(&self) -> String {
         let mut sums = String::new();

@@ -1,6 +1,7 @@
 //! Makes a release: `target/dist/platform-<version>-<target>.tar.gz`, with the
 //! programs, the documents, the licences, the bill of materials, and the folder
-//! `cli/` of the command line for every machine, which the platform hands out.
+//! `cli/` of the command line for every machine, which the platform hands out; and
+//! a Debian package of the same files.
 //! `cargo xtask dist` sets up and calls it.
 //!
 //! | module | holds |
@@ -12,10 +13,12 @@
 //! | [`targets`] | the machines that the command line is built for |
 //! | [`command_line`] | the files of the command line, as a platform hands them out |
 //! | [`archive`] | archives |
+//! | [`debian`] | the Debian package |
 //! | [`run`] | running other programs |
 
 mod archive;
 mod command_line;
+mod debian;
 mod licences;
 mod linked_crates;
 mod programs;
@@ -35,6 +38,7 @@ use flate2::Compression;
 
 use crate::archive::Files;
 use crate::command_line::{Packing, Program};
+use crate::debian::Package;
 use crate::programs::Toolchain;
 
 /// The features of a release that a build for development leaves out.
@@ -86,6 +90,8 @@ type Named = (String, Vec<u8>);
 struct Release {
     /// The archive.
     archive: Named,
+    /// The Debian package.
+    package: Named,
     /// The files of the folder `cli/`, which are also in the archive.
     command_line: Vec<Named>,
 }
@@ -125,7 +131,7 @@ fn write_all(folder: &Path, release: Release) -> Result<()> {
     let inside = release.command_line.into_iter();
     let inside = inside.map(|(name, bytes)| (format!("{CLI}/{name}"), bytes));
     let mut sums = String::new();
-    for (name, bytes) in std::iter::once(release.archive).chain(inside) {
+    for (name, bytes) in [release.archive, release.package].into_iter().chain(inside) {
         let path = folder.join(&name);
         fs::write(&path, &bytes).with_context(|| format!("cannot write {}", path.display()))?;
         note(&format!("target/dist/{name}: {} bytes", bytes.len()));
@@ -204,13 +210,69 @@ fn make(root: &Path, toolchain: &Toolchain, seconds: u64, is_changed: bool) -> R
         files.add(&format!("{CLI}/{name}"), bytes.clone(), false)?;
     }
     files.add(LICENCES, licences, false)?;
+    for (name, bytes) in tree(&root.join("deploy"))? {
+        files.add(&format!("deploy/{name}"), bytes, false)?;
+    }
     files.add_sums()?;
+    let packing = (seconds, Compression::best());
+    let mut package = Package::new(version, &toolchain.host, is_changed, packing)?;
+    fill(&mut package, &files)?;
     let top = top(version, &toolchain.host, is_changed);
     let archive = files.packed(&top, seconds, Compression::best())?;
     Ok(Release {
         archive: (format!("{top}.tar.gz"), archive),
+        package: (package.file_name(), package.packed()?),
         command_line,
     })
+}
+
+/// Puts the files of the archive where Debian has such files.
+fn fill(package: &mut Package, files: &Files) -> Result<()> {
+    const UNITS: &str = "usr/lib/systemd/system";
+    let has_place = |name: &str| match name {
+        "platform-server" | "platform" => Some(format!("usr/bin/{name}")),
+        "deploy/systemd/platform-server.service" => {
+            Some(format!("{UNITS}/platform-server.service"))
+        }
+        "deploy/systemd/platform-server.socket" => Some(format!("{UNITS}/platform-server.socket")),
+        "deploy/debian/handed-out.conf" => {
+            Some(format!("{UNITS}/platform-server.service.d/handed-out.conf"))
+        }
+        "deploy/debian/platform.toml" => Some("etc/platform/platform.toml".to_owned()),
+        LICENCES => Some("usr/share/doc/platform-server/copyright".to_owned()),
+        archive::SUMS => None,
+        _ if name.starts_with("deploy/debian/") => None,
+        _ if name.starts_with("cli/") => Some(format!("usr/share/platform-server/{name}")),
+        _ => Some(format!("usr/share/doc/platform-server/{name}")),
+    };
+    for (name, file) in files.iter() {
+        if let Some(path) = has_place(name) {
+            package.install(&path, file.bytes.clone());
+        }
+    }
+    for script in ["postinst", "prerm", "postrm"] {
+        let name = format!("deploy/debian/{script}");
+        let found = files.iter().find(|(path, _)| **path == name);
+        let (_, file) = found.with_context(|| format!("{name} is missing"))?;
+        package.script(script, file.bytes.clone());
+    }
+    Ok(())
+}
+
+/// Returns all files below a folder by their path in it.
+fn tree(folder: &Path) -> Result<Vec<Named>> {
+    let mut found = Vec::new();
+    for entry in fs::read_dir(folder).with_context(|| format!("{}", folder.display()))? {
+        let entry = entry?;
+        let name = entry.file_name().to_string_lossy().into_owned();
+        if entry.file_type()?.is_dir() {
+            let inside = tree(&entry.path())?.into_iter();
+            found.extend(inside.map(|(path, bytes)| (format!("{name}/{path}"), bytes)));
+        } else {
+            found.push((name, read(&entry.path())?));
+        }
+    }
+    Ok(found)
 }
 
 /// Packs the command line for every machine, with all licences.
