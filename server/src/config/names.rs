@@ -154,7 +154,7 @@ const fn setting(
 }
 
 /// Every setting, in the order of the documentation.
-pub const SETTINGS: [Setting; 45] = [
+pub const SETTINGS: [Setting; 48] = [
     setting(
         Key::Origin,
         "origin",
