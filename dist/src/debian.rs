@@ -185,12 +185,12 @@ impl Package {
         mode: u32,
     ) -> Result<()> {
         let mut header = self.header(EntryType::Regular, bytes.len(), mode)?;
-        Ok(tar.append_data(&mut header, format!("./{path}"), bytes)?)
+        Ok(tar.append_data(&mut header, path, bytes)?)
     }
 
     fn append_folder<W: std::io::Write>(&self, tar: &mut Builder<W>, path: &str) -> Result<()> {
         let mut header = self.header(EntryType::Directory, 0, 0o755)?;
-        Ok(tar.append_data(&mut header, format!("./{path}"), std::io::empty())?)
+        Ok(tar.append_data(&mut header, path, std::io::empty())?)
     }
 }
 
@@ -246,11 +246,14 @@ mod tests {
         );
         let contents = ask_dpkg(&["--contents"], &file, &[]);
         for line in [
-            ("drwxr-xr-x root/root", "./usr/bin/"),
-            ("-rwxr-xr-x root/root", "./usr/bin/platform-server"),
-            ("-rw-r--r-- root/root", "./etc/platform/platform.toml"),
+            ("drwxr-xr-x root/root", " usr/bin"),
+            ("-rwxr-xr-x root/root", " usr/bin/platform-server"),
+            ("-rw-r--r-- root/root", " etc/platform/platform.toml"),
         ] {
-            let has = |found: &str| found.starts_with(line.0) && found.ends_with(line.1);
+            let has = |found: &str| {
+                let path = found.trim_end_matches('/');
+                found.starts_with(line.0) && path.ends_with(line.1)
+            };
             assert!(contents.lines().any(has), "{line:?} in {contents}");
         }
         let root = folder.path().join("root");

@@ -20,10 +20,6 @@ use crate::Failure;
 const LATEST: &str = "latest";
 
 #[derive(Args)]
-#[expect(
-    clippy::struct_excessive_bools,
-    reason = "each is an option of the command"
-)]
 pub(crate) struct RestoreCommand {
     /// The backup: a file, `s3://<bucket>/<prefix>/<name>` with the variables `AWS_*`, or `latest` for
     /// the newest one in PLATFORM_BACKUP

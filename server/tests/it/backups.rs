@@ -49,7 +49,7 @@ impl Case {
 
     /// Makes one that is due, and returns its name.
     async fn made(&self, now: i64) -> String {
-        self.at(now).await.unwrap().expect("a backup is due").name
+        self.at(now).await.unwrap().unwrap().name
     }
 }
 
@@ -152,7 +152,7 @@ fn a_backup_that_is_killed_is_none_and_the_next_one_removes_what_it_left() {
     let mut killed = backup().spawn().unwrap();
     let work = backups.join(".unfinished-backup");
     let begun = || work.exists() && names(&work).len() > 1;
-    let time = std::time::Instant::now();
+    let time = tokio::time::Instant::now();
     while !begun() {
         assert!(
             time.elapsed() < Duration::from_secs(60),

@@ -5,7 +5,7 @@ use std::net::TcpListener;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use futures_util::{SinkExt as _, StreamExt as _};
 use platform_server::config::Config;
@@ -16,6 +16,7 @@ use rustls::{ClientConfig, RootCertStore};
 use serde_json::{Value, json};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpStream;
+use tokio::time::Instant;
 use tokio_rustls::TlsConnector;
 use tokio_rustls::client::TlsStream;
 use tokio_tungstenite::client_async;
@@ -46,7 +47,7 @@ struct Proxy {
     http: u16,
     client: TlsConnector,
     /// Its files, which are removed with it.
-    _folder: tempfile::TempDir,
+    folder: tempfile::TempDir,
 }
 
 impl Drop for Proxy {
@@ -183,15 +184,13 @@ impl Kind {
                 .stdin(Stdio::null())
                 .stdout(Stdio::null())
                 .stderr(log);
-            let child = command
-                .spawn()
-                .expect("run `cargo xtask test`, which installs it");
+            let child = command.spawn().unwrap();
             let mut proxy = Proxy {
                 child,
                 https: ports.0,
                 http: ports.1,
                 client,
-                _folder: folder,
+                folder,
             };
             // Somebody else may take a port before the proxy does; then it ends.
             while start.elapsed() < NEVER && proxy.child.try_wait().unwrap().is_none() {
@@ -204,7 +203,7 @@ impl Kind {
                 }
                 tokio::task::yield_now().await;
             }
-            let log = std::fs::read_to_string(proxy._folder.path().join("log"));
+            let log = std::fs::read_to_string(proxy.folder.path().join("log"));
             eprintln!("{self:?} ended: {}", log.unwrap_or_default());
         }
     }
@@ -244,9 +243,7 @@ impl Proxy {
 
     /// Sends a request, and returns the whole response as text.
     async fn ask(&self, request: &str, label: &str, rest: &str) -> String {
-        self.try_ask(request, label, rest)
-            .await
-            .expect("the proxy answers")
+        self.try_ask(request, label, rest).await.unwrap()
     }
 
     async fn post(&self, path: &str, label: &str, headers: &str, body: &Value) -> String {
@@ -269,7 +266,9 @@ impl Proxy {
 
 /// Returns the access token in a response.
 fn access_token(answer: &str) -> String {
-    let (_, rest) = answer.split_once("\"access_token\":\"").expect(answer);
+    let (_, rest) = answer
+        .split_once("\"access_token\":\"")
+        .unwrap_or_else(|| panic!("{answer}"));
     rest.split('"').next().unwrap().to_owned()
 }
 
@@ -281,7 +280,10 @@ fn cookie_of(answer: &str) -> String {
         (name.eq_ignore_ascii_case("set-cookie") && value.contains("platform-session="))
             .then(|| value.split(';').next().unwrap())
     });
-    format!("Cookie: {}\r\n", cookies.next().expect(answer))
+    format!(
+        "Cookie: {}\r\n",
+        cookies.next().unwrap_or_else(|| panic!("{answer}"))
+    )
 }
 
 /// Plays the demo through a proxy.

@@ -2,7 +2,7 @@
 
 use platform_server::auth::retention;
 use platform_server::clock::Clock as _;
-use platform_server::domain::audit::AuditQuery;
+use platform_server::domain::audit::AuditKind;
 
 use crate::support::{TestApp, send};
 
@@ -29,9 +29,9 @@ async fn apply(app: &TestApp) -> usize {
     applied.await.unwrap()
 }
 
-/// Returns the networks of all events.
+/// Returns the networks of the events about names.
 async fn networks(app: &TestApp) -> Vec<Option<String>> {
-    let events = app.events(AuditQuery::newest(10)).await.into_iter();
+    let events = app.events_of(AuditKind::Renamed).await.into_iter();
     events.map(|event| event.network).collect()
 }
 

@@ -8,7 +8,9 @@ use std::os::unix::net::UnixDatagram;
 use std::path::Path;
 use std::process::{Command, Stdio};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use std::time::{Duration, Instant};
+use std::time::Duration;
+
+use tokio::time::Instant;
 
 use crate::program::{Server, program};
 
@@ -44,7 +46,7 @@ fn with_socket(data: &Path, socket: &TcpListener) -> Command {
 /// # Panics
 /// If the connection is refused.
 fn visit(address: SocketAddr) -> String {
-    let mut stream = TcpStream::connect(address).expect("no connection is refused");
+    let mut stream = TcpStream::connect(address).unwrap();
     stream.set_read_timeout(Some(NEVER)).unwrap();
     let request = "GET / HTTP/1.1\r\nHost: demo.platform.localhost\r\nConnection: close\r\n\r\n";
     let mut answer = String::new();

@@ -7,6 +7,7 @@ use platform_domain::date::Date;
 use platform_domain::deletion::{
     AskDeletion, DELETED_PLAYER, Deletion, DeletionAsked, DueDeletion,
 };
+use platform_domain::node::Topic;
 use platform_store::exports::{Cell, ExportedSection, Form, SECTIONS, Section};
 use platform_store::tables::Place;
 use platform_store::traces::{FORGET_SOURCES, Fate, TRACES};
@@ -255,6 +256,11 @@ async fn delete(transaction: &Transaction, player: Uuid, now: Millis) -> Result<
 
 /// Removes one id from every table of the main database.
 async fn remove(transaction: &Transaction, player: Uuid) -> Result<(), Error> {
+    // Every node has learnt of it long ago.
+    let topic = Topic::Suspension(player).name();
+    transaction
+        .execute("DELETE FROM changes WHERE topic = $1", &[&topic])
+        .await?;
     for sql in FORGET_SOURCES {
         transaction.execute(sql, &[&player]).await?;
     }

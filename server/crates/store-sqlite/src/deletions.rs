@@ -7,6 +7,7 @@ use platform_domain::date::Date;
 use platform_domain::deletion::{
     AskDeletion, DELETED_PLAYER, Deletion, DeletionAsked, DueDeletion,
 };
+use platform_domain::node::Topic;
 use platform_store::exports::{Cell, ExportedSection, Form, SECTIONS, Section};
 use platform_store::tables::Place;
 use platform_store::traces::{FORGET_SOURCES, Fate, TRACES};
@@ -276,6 +277,9 @@ fn delete(connection: &Connection, player: Uuid, now: Millis) -> Result<bool, Er
 
 /// Removes one id from every table of the main database.
 fn remove(connection: &Connection, player: Uuid) -> Result<(), Error> {
+    // Every node has learnt of it long ago.
+    let topic = Topic::Suspension(player).name();
+    connection.execute("DELETE FROM changes WHERE topic = ?1", [topic])?;
     let player = player.as_bytes();
     for sql in FORGET_SOURCES {
         connection.execute(&numbered(sql), [player])?;

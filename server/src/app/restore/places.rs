@@ -1,6 +1,6 @@
 //! Where the data of a platform is, what is there already, and moving it.
 
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 use std::fs::File;
 use std::io::{ErrorKind, Write as _};
 use std::path::{Path, PathBuf};
@@ -243,7 +243,7 @@ fn entries(folder: &Path) -> Result<Vec<OsString>, RestoreError> {
     Ok(names)
 }
 
-fn starts_with(name: &OsString, prefix: &str) -> bool {
+fn starts_with(name: &OsStr, prefix: &str) -> bool {
     name.as_encoded_bytes().starts_with(prefix.as_bytes())
 }
 

@@ -38,9 +38,12 @@ pub(super) fn unpack(
     let mut is_first = true;
     let entries = archive.entries().map_err(|_| RestoreError::NotABackup)?;
     for entry in entries {
-        let mut entry = entry.map_err(|error| match is_first {
-            true => RestoreError::NotABackup,
-            false => damaged(&error),
+        let mut entry = entry.map_err(|error| {
+            if is_first {
+                RestoreError::NotABackup
+            } else {
+                damaged(&error)
+            }
         })?;
         is_first = false;
         let kind = entry.header().entry_type();

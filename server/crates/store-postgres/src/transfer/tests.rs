@@ -67,6 +67,8 @@ fn player(number: u8) -> Row {
         Value::Integer(1),
         Value::Integer(2),
         Value::Null,
+        Value::Null,
+        Value::Null,
     ]
 }
 
