@@ -59,6 +59,14 @@ const PAGES: [&str; 5] = [
     "SECURITY.md",
 ];
 
+/// Files for other programs that watch over a platform.
+const DEPLOY: [&str; 4] = [
+    "deploy/README.md",
+    "deploy/grafana/platform.json",
+    "deploy/prometheus/alerts.test.yml",
+    "deploy/prometheus/alerts.yml",
+];
+
 /// Makes a release of the workspace in the current folder.
 #[derive(Parser)]
 struct Arguments {
@@ -198,6 +206,9 @@ fn make(root: &Path, toolchain: &Toolchain, seconds: u64, is_changed: bool) -> R
     for page in pages(&root.join("docs"))? {
         let name = page.file_name().unwrap_or_default().to_string_lossy();
         files.add(&format!("docs/{name}"), read(&page)?, false)?;
+    }
+    for file in DEPLOY {
+        files.add(file, read(&root.join(file))?, false)?;
     }
     let licences = licences::text(&crates)?.into_bytes();
     files.add(

@@ -20,6 +20,7 @@ use tower::ServiceExt as _;
 use crate::app::error_page::{self, GameLink, Ways};
 use crate::app::guard::{HANDLING, guard};
 use crate::app::overload::{Class, Overload};
+use crate::app::matched_route::with_route;
 use crate::app::routes::Routes;
 use crate::app::state::AppState;
 use crate::auth::panes::{self, PaneSession};
@@ -30,6 +31,7 @@ use crate::games::panes::Pane;
 use crate::games::takedown::{self, Forgetting};
 use crate::hosting::backends::Backend;
 use crate::hosting::handlers::game_files;
+use crate::platform::metrics::requests::{HostKind, RouteId};
 use crate::web::api_error::ApiError;
 use crate::web::client_address::client_address;
 use crate::web::cors::{self, ForPrograms};
@@ -39,7 +41,7 @@ use crate::web::page::Framing;
 use crate::web::places::Stay;
 use crate::web::request_context::Context;
 use crate::web::request_id::{RequestId, X_REQUEST_ID};
-use crate::web::serve::Application;
+use crate::web::serve::{Application, OpenConnections};
 
 /// How long browsers use only TLS (RFC 6797). It does not include sub-domains: every address of the
 /// platform sends this header itself, and other names under it are not affected.
@@ -61,10 +63,14 @@ impl Application for App {
         let (mut arrival, target, request) = self.receive(peer, request);
         let response = match target {
             Target::Ready(response) => response,
-            Target::Router(router) => match router.oneshot(request).await {
-                Ok(response) => response,
-                Err(never) => match never {},
-            },
+            Target::Router(router) => {
+                let (answered, route) = with_route(router.oneshot(request)).await;
+                arrival.route = route.unwrap_or(arrival.route);
+                match answered {
+                    Ok(response) => response,
+                    Err(never) => match never {},
+                }
+            }
             Target::Game(game, backend) => {
                 self.play(&game, backend, &arrival.context, request).await
             }
@@ -87,6 +93,8 @@ impl Application for App {
     /// No handler ran, so there is nothing else to log.
     fn explain_unread(&self, status: StatusCode) -> (RequestId, Vec<u8>) {
         let id = RequestId::generate(&*self.state.platform.entropy);
+        let metrics = &self.state.platform.metrics;
+        metrics.answered(RouteId::UNREAD, status.as_u16(), Instant::now());
         tracing::info!(
             status = status.as_u16(),
             request_id = id.as_str(),
@@ -98,6 +106,10 @@ impl Application for App {
 
     fn trusts(&self, address: IpAddr) -> bool {
         self.state.platform.config.trusts(address)
+    }
+
+    fn accepts(&self, open: OpenConnections) {
+        self.state.platform.metrics.count_connections(open);
     }
 }
 
@@ -145,6 +157,13 @@ impl App {
             forgetting: None,
             stay: None,
             game: None,
+            route: RouteId::none(match &site {
+                Ok(Site::Console) => HostKind::Console,
+                Ok(Site::Auth) => HostKind::Auth,
+                Ok(Site::Game(_)) => HostKind::Game,
+                Ok(Site::Pane(_)) => HostKind::Pane,
+                Err(_) => HostKind::Other,
+            }),
             ways: Ways::default(),
             framing: match &site {
                 Ok(Site::Pane(_)) => Framing::Console,
@@ -234,6 +253,10 @@ impl App {
                 let path = parts.uri.path();
                 if !paths::is_platforms(path) {
                     let backend = self.state.hosting.backends.find(&game, path);
+                    arrival.route = match backend {
+                        Some(_) => RouteId::GAME_BACKEND,
+                        None => RouteId::GAME_FILES,
+                    };
                     return Target::Game(game, backend);
                 }
                 parts.extensions.insert(game);
@@ -271,6 +294,10 @@ impl App {
         };
         let backend = self.state.hosting.backends.find(&game, path);
         let to_backend = backend.is_some();
+        arrival.route = match to_backend {
+            true => RouteId::PANE_BACKEND,
+            false => RouteId::PANE_FILES,
+        };
         if let Some(response) = session.decides_for_game(&parts.headers, to_backend) {
             return Target::Ready(response);
         }
@@ -346,6 +373,8 @@ impl App {
         }
         let response = lasting(response, arrival.stay.as_ref());
         let mut response = self.complete(response, &arrival);
+        let (metrics, status) = (&self.state.platform.metrics, response.status());
+        metrics.answered(arrival.route, status.as_u16(), arrival.started);
         log(&arrival, &response);
         expire(response.headers_mut(), arrival.expired);
         response
@@ -441,6 +470,8 @@ struct Arrival {
     stay: Option<Stay>,
     /// The game to whose address a browser navigates.
     game: Option<Arc<Game>>,
+    /// The route that answers, as far as it is known.
+    route: RouteId,
     /// Where a page about a missing address leads to.
     ways: Ways,
     /// Which pages may show an error page of this address in a frame.

@@ -27,8 +27,9 @@ use crate::domain::node::NodeReport;
 use crate::games::{self, GamesState};
 use crate::hosting::HostingState;
 use crate::logs::{GroupErrors, SweepLogs};
+use crate::platform::Platform;
 use crate::platform::jobs::{Job, JobError, Schedule, spawn};
-use crate::platform::nodes::{Nodes, ReportNode};
+use crate::platform::nodes::ReportNode;
 use crate::players::counting::persistence::CountPlayers;
 use crate::projects::alerts::SendAlerts;
 use crate::projects::deploy::SweepDeployments;
@@ -50,7 +51,7 @@ const ASK_FOR_FILES: Duration = Duration::from_secs(5);
 /// Starts all jobs. They end with the set.
 pub(super) fn start(state: &AppState) -> JoinSet<()> {
     let mut tasks = Tasks {
-        leases: Arc::clone(&state.platform.nodes),
+        platform: Arc::clone(&state.platform),
         set: JoinSet::new(),
     };
     let auth = || Arc::clone(&state.auth);
@@ -87,16 +88,41 @@ pub(super) fn start(state: &AppState) -> JoinSet<()> {
     tasks.set
 }
 
-/// The jobs that were started, and the leases that they take.
+/// The jobs that were started, and what they need: leases, and what counts their runs.
 struct Tasks {
-    leases: Arc<Nodes>,
+    platform: Arc<Platform>,
     set: JoinSet<()>,
 }
 
 impl Tasks {
     fn start(&mut self, job: impl Job) {
-        let leases = Arc::clone(&self.leases);
-        spawn(job, leases, &mut self.set);
+        let platform = Arc::clone(&self.platform);
+        let leases = Arc::clone(&platform.nodes);
+        spawn(Measured { job, platform }, leases, &mut self.set);
+    }
+}
+
+/// A job whose runs are counted.
+struct Measured<J> {
+    job: J,
+    platform: Arc<Platform>,
+}
+
+#[async_trait]
+impl<J: Job> Job for Measured<J> {
+    fn schedule(&self) -> Schedule {
+        self.job.schedule()
+    }
+
+    async fn woken(&self) {
+        self.job.woken().await;
+    }
+
+    async fn run(&mut self) -> Result<(), JobError> {
+        let run = self.platform.metrics.job(self.job.schedule().name);
+        let result = self.job.run().await;
+        run.end(result.is_ok(), self.platform.clock.now());
+        result
     }
 }
 

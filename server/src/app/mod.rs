@@ -8,9 +8,10 @@
 //! | [`entry`] | the entry point of all requests: ids, hosts, problems, the log |
 //! | `error_page` | problems as HTML pages |
 //! | `guard` | responses for handlers that panic or take too long |
+//! | `matched_route` | which route answered a request, for the metrics |
 //! | `jobs` | the periodic work of all slices |
 //! | `changes` | following what other nodes and the operator's commands change |
-//! | [`operations`] | health checks on a socket of their own |
+//! | [`operations`] | health checks and metrics on a socket of their own |
 //! | [`overload`] | admission control: what is refused if too many requests arrive |
 //! | [`openapi`] | the description of the project API |
 //! | [`sockets`] | sockets that a service manager passes to the server |
@@ -32,6 +33,7 @@ pub mod entry;
 mod error_page;
 mod guard;
 mod jobs;
+mod matched_route;
 #[cfg(feature = "cluster")]
 pub mod moving;
 pub mod openapi;

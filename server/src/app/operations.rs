@@ -1,7 +1,8 @@
 //! The operator's listener: `/healthz` says that the process answers, `/readyz`
-//! whether a balancer may send visitors to this node. It has a socket of its own and
-//! answers under any host name. The platform's own socket has none of these paths.
+//! whether a balancer may send visitors to this node, `/metrics` what it does. It has a socket of its
+//! own and answers under any host name. The platform's own socket has none of these paths.
 
+mod exposition;
 mod readiness;
 
 use std::net::{IpAddr, SocketAddr};
@@ -17,6 +18,7 @@ use axum::routing::get;
 use platform_protocol::problem::ProblemCode;
 use tower::ServiceExt as _;
 
+use self::exposition::Slow;
 pub use self::readiness::Readiness;
 use crate::app::guard::{HANDLING, guard};
 use crate::app::state::AppState;
@@ -40,7 +42,14 @@ impl Operations {
             .route("/readyz", get(ready))
             .fallback(async || ApiError::from(ProblemCode::NotFound))
             .method_not_allowed_fallback(async || ApiError::from(ProblemCode::MethodNotAllowed))
-            .with_state(readiness);
+            .with_state(Arc::clone(&readiness));
+        let scraped = Arc::new(Scraped {
+            state: state.clone(),
+            readiness,
+            slow: Slow::default(),
+        });
+        let metrics = Router::new().route("/metrics", get(metrics));
+        let router = router.merge(metrics.with_state(scraped));
         Self { state, router }
     }
 }
@@ -62,6 +71,29 @@ async fn ready(State(readiness): State<Arc<Readiness>>) -> Response {
     let mut response = (status, json).into_response();
     let json = HeaderValue::from_static("application/json");
     response.headers_mut().insert(header::CONTENT_TYPE, json);
+    response
+}
+
+/// What `/metrics` looks at.
+#[derive(Debug)]
+struct Scraped {
+    state: AppState,
+    readiness: Arc<Readiness>,
+    slow: Slow,
+}
+
+async fn metrics(State(scraped): State<Arc<Scraped>>) -> Response {
+    let Scraped {
+        state,
+        readiness,
+        slow,
+    } = &*scraped;
+    let Some(text) = exposition::expose(state, readiness, slow).await else {
+        return ApiError::from(ProblemCode::NotFound).into_response();
+    };
+    let mut response = text.into_response();
+    let kind = HeaderValue::from_static(exposition::MEDIA_TYPE);
+    response.headers_mut().insert(header::CONTENT_TYPE, kind);
     response
 }
 

@@ -12,6 +12,7 @@ use platform_protocol::paths;
 use platform_protocol::problem::ProblemCode;
 use tower::util::MapFutureLayer;
 
+use crate::app::matched_route::NoteRoute;
 use crate::app::state::AppState;
 use crate::app::{guard, openapi};
 use crate::auth::demo_provider::{self, DemoProvider};
@@ -28,6 +29,7 @@ use crate::console::handlers::{
 use crate::games::GamesState;
 use crate::hosting::handlers::{platform_json, runtime_files};
 use crate::logs::handlers as logs;
+use crate::platform::metrics::requests::HostKind;
 use crate::players::handlers as players;
 use crate::projects;
 use crate::web::api_error::ApiError;
@@ -61,15 +63,21 @@ pub fn routes(state: &AppState) -> Routes {
 pub(super) fn routes_with(state: &AppState, api: Router<AppState>) -> Routes {
     let version = state.console.command_line.release.as_ref();
     let version = version.map(|release| release.header.clone());
+    let note = |host| NoteRoute::of(host, &state.platform.metrics);
+    let (console, auth) = (note(HostKind::Console), note(HostKind::Auth));
+    let (game, pane) = (note(HostKind::Game), note(HostKind::Pane));
     Routes {
-        console: in_time(console_routes(naming(version.clone(), api)))
-            .merge(naming(version, upload_routes()))
+        console: in_time(
+            console_routes(naming(version.clone(), api)),
+            console.clone(),
+        )
+        .merge(naming(version, upload_routes(console)))
+        .with_state(state.clone()),
+        auth: in_time(auth_routes(state), auth.clone())
+            .merge(cookie_routes(&state.games, auth))
             .with_state(state.clone()),
-        auth: in_time(auth_routes(state))
-            .merge(cookie_routes(&state.games))
-            .with_state(state.clone()),
-        game: in_time(game_routes(get(runtime_files::script))).with_state(state.clone()),
-        pane: in_time(pane_routes(&state.games)).with_state(state.clone()),
+        game: in_time(game_routes(get(runtime_files::script)), game).with_state(state.clone()),
+        pane: in_time(pane_routes(&state.games), pane).with_state(state.clone()),
     }
 }
 
@@ -126,14 +134,14 @@ fn naming(version: Option<HeaderValue>, routes: Router<AppState>) -> Router<AppS
 }
 
 /// Endpoints that receive archives.
-fn upload_routes() -> Router<AppState> {
+fn upload_routes(note: NoteRoute) -> Router<AppState> {
     Router::from(projects::upload_routes())
         .method_not_allowed_fallback(wrong_method)
-        .layer(from_fn(guard::upload))
+        .layer((note, from_fn(guard::upload)))
 }
 
 /// Endpoints that games' pages request with the player's cookie.
-fn cookie_routes(games: &Arc<GamesState>) -> Router<AppState> {
+fn cookie_routes(games: &Arc<GamesState>, note: NoteRoute) -> Router<AppState> {
     let routes = Router::new()
         .route(paths::TOKEN, post(token::handle).options(token::preflight))
         .route(
@@ -142,7 +150,7 @@ fn cookie_routes(games: &Arc<GamesState>) -> Router<AppState> {
         );
     // CORS is the outer layer, so that the page may read every response.
     let origins = from_fn_with_state(Arc::clone(games), cors::with_cookie::<GamesState>);
-    in_time(routes).layer(origins)
+    in_time(routes, note.clone()).layer((note, origins))
 }
 
 /// For the runtime of every game, verifiers, and people.
@@ -243,10 +251,11 @@ fn pane_routes(games: &Arc<GamesState>) -> Router<AppState> {
 }
 
 /// Adds responses for handlers that take too long, and for methods that a path does not support.
-fn in_time(routes: Router<AppState>) -> Router<AppState> {
+fn in_time(routes: Router<AppState>, note: NoteRoute) -> Router<AppState> {
+    // One layer of two parts, since each layer boxes every request once more.
     routes
         .method_not_allowed_fallback(wrong_method)
-        .layer(MapFutureLayer::new(guard::in_time))
+        .layer((note, MapFutureLayer::new(guard::in_time)))
 }
 
 async fn nothing_here() -> ApiError {

@@ -45,6 +45,7 @@ use crate::logs::streams::LogStreams;
 use crate::origin::PlatformOrigin;
 use crate::platform::Platform;
 use crate::platform::disk::{DiskFloor, FreeSpace, SystemDisk};
+use crate::platform::metrics::Metrics;
 use crate::players::counting::Counting;
 use crate::store::{ConnectError, StoreError};
 use crate::web::serve::{ConnectionLimits, DRAIN, serve};
@@ -236,6 +237,7 @@ async fn start_listening(
         disk: DiskFloor::new(disk, kept_in, config.disk_floor()),
         store,
         nodes: Arc::clone(&nodes),
+        metrics: metrics(&config),
         clock,
         entropy,
         config,
@@ -286,6 +288,14 @@ async fn start_listening(
         stopping,
         server,
     })
+}
+
+/// Returns what counts, if somebody can read it.
+fn metrics(config: &Config) -> Metrics {
+    match config.operations_listen {
+        Some(_) => Metrics::on(),
+        None => Metrics::default(),
+    }
 }
 
 /// Serves until the task ends: health checks are answered as long as there is a process.

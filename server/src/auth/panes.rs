@@ -29,6 +29,7 @@ use crate::auth::game_tokens::{GameTokens, VerifiedToken};
 use crate::clock::Millis;
 use crate::domain::console_token::Hold;
 use crate::games::panes::Pane;
+use crate::platform::metrics::TokenKind;
 use crate::web::api_error::ApiError;
 use crate::web::cookies;
 use crate::web::navigation::is_navigation;
@@ -239,7 +240,9 @@ impl PaneSession {
         // Whoever keeps the token of a wrong clock could use it for hours.
         claims.exp = claims.exp.min(now + life);
         let token = state.keys.sign(&claims);
-        Ok((token.map_err(|error| ApiError::internal(&error))?, life))
+        let token = token.map_err(|error| ApiError::internal(&error))?;
+        state.platform.metrics.token(TokenKind::Game);
+        Ok((token, life))
     }
 
     /// Returns the response to a request of the platform's own `path`, if the condition decides it.

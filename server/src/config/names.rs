@@ -171,7 +171,7 @@ pub const SETTINGS: [Setting; 48] = [
         Key::OperationsListen,
         "operations_listen",
         "none",
-        "socket for `/healthz` and `/readyz`, plain HTTP under any host name, for balancers and monitoring; keep it away from visitors",
+        "socket for `/healthz`, `/readyz` and `/metrics`, plain HTTP under any host name, for balancers and monitoring; keep it away from visitors",
     ),
     setting(
         Key::ShutdownDelaySeconds,

@@ -45,7 +45,7 @@ macro_rules! source {
 /// All documents, in the order in which a reader needs them. `docs/dependencies.md`,
 /// `docs/performance.md` and `docs/security.md` are for those who change or examine the platform
 /// itself.
-const SOURCES: [Source; 21] = [
+const SOURCES: [Source; 22] = [
     source!(Makers, "cli"),
     source!(Makers, "dev-server"),
     source!(Makers, "runtime"),
@@ -67,6 +67,7 @@ const SOURCES: [Source; 21] = [
     source!(Operators, "privacy"),
     source!(Operators, "upgrading"),
     source!(Operators, "several-nodes"),
+    source!(Operators, "metrics"),
 ];
 
 /// Returns the title of the document with this file name.

@@ -13,6 +13,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use crate::clock::Clock;
+use crate::platform::metrics::Tally;
 use crate::platform::shared_limits::{LimitKey, SharedLimits};
 use crate::web::limiter::{Limiter, Rate};
 
@@ -36,6 +37,7 @@ struct Inner<K: LimitKey> {
     clock: Arc<dyn Clock>,
     local: Limiter<K>,
     shared: SharedLimits,
+    refusals: Tally,
     accounts: Mutex<HashMap<K, Account>>,
 }
 
@@ -120,6 +122,7 @@ impl<K: LimitKey + Send + Sync + 'static> CreditLimiter<K> {
             clock: Arc::clone(clock),
             local: Limiter::new(rate, Arc::clone(clock)),
             shared: shared.clone(),
+            refusals: shared.refusals(name),
             accounts: Mutex::default(),
         }))
     }
@@ -138,6 +141,10 @@ impl<K: LimitKey + Send + Sync + 'static> CreditLimiter<K> {
     /// # Errors
     /// How long to wait, if the limit is reached.
     pub async fn count_many(&self, key: &K, many: NonZeroU32) -> Result<(), Duration> {
+        self.0.refusals.refusal(self.decide(key, many).await)
+    }
+
+    async fn decide(&self, key: &K, many: NonZeroU32) -> Result<(), Duration> {
         let inner = &self.0;
         inner.local.count_many(key, many)?;
         if !inner.shared.has_counter() {

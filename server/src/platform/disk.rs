@@ -77,6 +77,21 @@ impl DiskFloor {
         }
     }
 
+    /// Returns the number of bytes that stay free.
+    #[must_use]
+    pub const fn floor(&self) -> u64 {
+        self.floor
+    }
+
+    /// Returns the free space on the disk of the data folder, and on that of deployed files; `None`
+    /// where it cannot be determined.
+    #[must_use]
+    pub fn free(&self) -> [Option<u64>; 2] {
+        self.folders
+            .each_ref()
+            .map(|folder| self.disk.free(folder).ok())
+    }
+
     /// Whether `more` bytes can be written above the floor.
     #[must_use]
     pub fn has_room(&self, more: u64) -> bool {

@@ -9,6 +9,7 @@
 //! | [`disk`] | the free disk space, and errors below a limit |
 //! | [`hints`] | hints to other nodes that something has changed |
 //! | [`jobs`] | periodic work |
+//! | [`metrics`] | what is counted for those who operate the server |
 //! | [`nodes`] | this node among those that share its store |
 //! | [`shared_limits`] | rate limits that all nodes share |
 //! | [`single_flight`] | work that is done once for all concurrent callers |
@@ -17,6 +18,7 @@ pub mod credit_limits;
 pub mod disk;
 pub mod hints;
 pub mod jobs;
+pub mod metrics;
 pub mod nodes;
 pub mod shared_limits;
 pub mod single_flight;
@@ -29,6 +31,7 @@ use crate::config::Config;
 use crate::entropy::Entropy;
 use crate::origin::PlatformOrigin;
 use crate::platform::disk::DiskFloor;
+use crate::platform::metrics::Metrics;
 use crate::platform::nodes::Nodes;
 use crate::store::Store;
 
@@ -53,4 +56,6 @@ pub struct Platform {
     pub nodes: Arc<Nodes>,
     /// The limit on free disk space.
     pub disk: DiskFloor,
+    /// Counts what happens, if somebody can read it.
+    pub metrics: Metrics,
 }

@@ -12,6 +12,7 @@ use async_trait::async_trait;
 use uuid::Uuid;
 
 use crate::clock::Clock;
+use crate::platform::metrics::{Metrics, Tally};
 use crate::web::client_address::Network;
 use crate::web::limiter::{Limiter, Rate};
 
@@ -68,13 +69,33 @@ impl LiveNodes {
 pub struct SharedLimits {
     counter: Option<Arc<dyn SharedCounter>>,
     nodes: Arc<LiveNodes>,
+    metrics: Metrics,
 }
 
 impl SharedLimits {
     /// Limits that `counter` counts, if there is one.
     #[must_use]
     pub fn new(counter: Option<Arc<dyn SharedCounter>>, nodes: Arc<LiveNodes>) -> Self {
-        Self { counter, nodes }
+        Self {
+            counter,
+            nodes,
+            metrics: Metrics::default(),
+        }
+    }
+
+    /// Lets `metrics` count what the limits refuse.
+    #[must_use]
+    pub fn counted_by(self, metrics: &Metrics) -> Self {
+        Self {
+            metrics: metrics.clone(),
+            ..self
+        }
+    }
+
+    /// Returns what counts the refusals of the limit `name`.
+    #[must_use]
+    pub fn refusals(&self, name: &'static str) -> Tally {
+        self.metrics.refusals(name)
     }
 
     /// Whether there is a counter of all nodes.
@@ -113,6 +134,7 @@ impl SharedLimits {
             rate: *rate,
             local: Limiter::new(rate, Arc::clone(clock)),
             shared: self.clone(),
+            refusals: self.refusals(name),
         }
     }
 }
@@ -160,6 +182,7 @@ pub struct SharedLimiter<K: LimitKey> {
     rate: Rate,
     local: Limiter<K>,
     shared: SharedLimits,
+    refusals: Tally,
 }
 
 impl<K: LimitKey> SharedLimiter<K> {
@@ -168,6 +191,10 @@ impl<K: LimitKey> SharedLimiter<K> {
     /// # Errors
     /// How long to wait, if the limit is reached.
     pub async fn count(&self, key: &K) -> Result<(), Duration> {
+        self.refusals.refusal(self.decide(key).await)
+    }
+
+    async fn decide(&self, key: &K) -> Result<(), Duration> {
         self.local.count(key)?;
         let Some(counter) = &self.shared.counter else {
             return Ok(());

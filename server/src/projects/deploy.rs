@@ -86,6 +86,25 @@ pub enum DeployError {
     Store(#[source] StoreError),
 }
 
+impl DeployError {
+    /// Whether the platform could not do it, whatever was sent.
+    pub(super) const fn is_failure(&self) -> bool {
+        match self {
+            Self::Archive(ArchiveError::Io(_))
+            | Self::Staging(StagingError::Io(_))
+            | Self::DiskFull
+            | Self::Files(_)
+            | Self::Store(_) => true,
+            Self::Archive(_)
+            | Self::Staging(_)
+            | Self::NoRoom(_)
+            | Self::TooManyPreviews { .. }
+            | Self::UnknownProject(_)
+            | Self::Refused(_) => false,
+        }
+    }
+}
+
 /// The target of a deploy, and who deploys.
 #[derive(Clone, Debug)]
 pub struct Target {

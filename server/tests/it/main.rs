@@ -39,6 +39,8 @@ mod listing;
 mod live;
 mod log_stream;
 mod logs;
+mod metrics;
+mod monitoring;
 #[cfg(feature = "cluster")]
 mod moving;
 mod navigation;

@@ -10,7 +10,7 @@ use crate::program::{Server, program};
 use crate::support::TestApp;
 
 /// A server whose health checks are on a socket that the system chose.
-async fn with_operations() -> (TestApp, SocketAddr) {
+pub(crate) async fn with_operations() -> (TestApp, SocketAddr) {
     let app = TestApp::with(|config| {
         config.operations_listen = Some("127.0.0.1:0".parse().unwrap());
     });
@@ -20,7 +20,7 @@ async fn with_operations() -> (TestApp, SocketAddr) {
 }
 
 /// The status and body of `GET path`, asked under the name `host`.
-async fn ask(operations: SocketAddr, host: &str, path: &str) -> (u16, String) {
+pub(crate) async fn ask(operations: SocketAddr, host: &str, path: &str) -> (u16, String) {
     let client = reqwest::Client::builder().no_proxy().build().unwrap();
     let request = client
         .get(format!("http://{operations}{path}"))
@@ -74,7 +74,7 @@ async fn the_health_checks_are_no_backend_of_a_game() {
 async fn the_platforms_own_socket_has_no_health_checks() {
     let (app, _) = with_operations().await;
     for label in ["", "auth", "demo"] {
-        for path in ["/healthz", "/readyz"] {
+        for path in ["/healthz", "/readyz", "/metrics"] {
             let answer = app.get(label, path).send().await.unwrap();
             assert_eq!(answer.status(), 404, "{label} {path}");
         }

@@ -373,6 +373,15 @@ pub(super) const STEPS: &[Step] = &[
         fix: Fix::Debian(&["webkit2gtk-driver", "xvfb"]),
     },
     Step {
+        name: "Prometheus",
+        why: "promtool checks the metrics, and evaluates the alert rules",
+        must: &[Test],
+        may: &[],
+        without: "",
+        check: Check::Programs(&["promtool"]),
+        fix: Fix::Debian(&["prometheus"]),
+    },
+    Step {
         name: "strace",
         why: "shows that an answer follows the write to disk",
         must: &[Test],

@@ -5,6 +5,7 @@
 //! |---|---|
 //! | [`clock`], [`entropy`] | time and randomness, which callers pass in |
 //! | [`date`], [`errors`] | times and errors in words |
+//! | [`histogram`] | how long things took |
 //! | [`origin`] | the platform origin and the addresses derived from it |
 //! | [`player`], [`username`], [`identity`] | players, their names, and their identities at
 //! providers |
@@ -43,6 +44,7 @@ pub mod error_alert;
 pub mod error_group;
 pub mod errors;
 pub mod fingerprint;
+pub mod histogram;
 pub mod identity;
 pub mod key;
 pub mod left_guest;

@@ -44,6 +44,7 @@ pub async fn a_content_takes_room_once_and_every_entry_of_it(place: &dyn Place) 
     assert_eq!(counted, BLOCK + 3 * entry_bytes("a"));
     let other = store.measure_room("two", next.files.clone()).await.unwrap();
     assert_eq!((other.with_all, other.others), (expected, counted));
+    assert_eq!(store.total_room().await.unwrap(), counted);
     let none = store.measure_room("none", next.files).await;
     assert!(matches!(none, Err(StoreError::Missing { .. })), "{none:?}");
 }

@@ -11,6 +11,7 @@ use std::time::Duration;
 use deadpool_postgres::{
     Hook, HookError, Manager, ManagerConfig, Object, Pool, QueueMode, RecyclingMethod, Runtime,
 };
+use platform_store::figures::{DatabaseFigures, PoolFigures, WriteFigures};
 use platform_store::{ConnectError, SchemaPolicy, StoreError};
 use tokio::sync::{OwnedRwLockReadGuard, OwnedSemaphorePermit, RwLock, Semaphore, watch};
 use tokio::time::Instant;
@@ -93,6 +94,7 @@ pub(super) struct Database {
     pool: Pool,
     servers: Servers,
     writers: Arc<Writers>,
+    figures: Arc<WriteFigures>,
     /// Whether the database was closed. Every operation holds a read lock, so closing waits for all
     /// of them.
     closed: Arc<RwLock<bool>>,
@@ -197,8 +199,31 @@ impl Database {
                 abandoned: AtomicUsize::new(0),
                 closed: watch::Sender::new(false),
             }),
+            figures: Arc::default(),
             closed: Arc::default(),
         })
+    }
+
+    /// Returns what counts the writes.
+    pub(super) fn counted(&self) -> &WriteFigures {
+        &self.figures
+    }
+
+    /// Returns what was counted, under this name. `queued` writes wait before they come here.
+    pub(super) fn figures(&self, name: &'static str, queued: usize) -> DatabaseFigures {
+        let status = self.pool.status();
+        DatabaseFigures {
+            name,
+            waiting: queued.saturating_add(self.figures.waiting()),
+            writes: Arc::clone(&self.figures),
+            pool: Some(PoolFigures {
+                most: status.max_size,
+                idle: status.available,
+                in_use: status.size.saturating_sub(status.available),
+                waiting: status.waiting,
+                unanswered: self.writers.abandoned.load(Ordering::Relaxed),
+            }),
+        }
     }
 
     /// Takes an idle connection for reads, or opens one.
@@ -213,10 +238,12 @@ impl Database {
             return Err(StoreError::Unavailable(NOT_WRITTEN.into()));
         }
         let free = Arc::clone(&writers.free).acquire_owned();
+        let waiting = self.figures.waits_until_dropped();
         let permit = tokio::time::timeout(WAIT, free)
             .await
             .map_err(|_| StoreError::Unavailable(ALL_WRITE.into()))?
             .map_err(|_| closed())?;
+        drop(waiting);
         let writer = Writer {
             writers: Arc::clone(writers),
             takeovers: self.servers.takeovers(),
@@ -300,11 +327,23 @@ impl Database {
         let mut left = ATTEMPTS;
         loop {
             left -= 1;
-            match Self::run(self.writing_connection().await?, LIMIT, sql, values).await {
-                Ok(rows) => return Ok(rows),
+            let connection = self.writing_connection().await?;
+            let begun = Instant::now();
+            let ran = Self::run(connection, LIMIT, sql, values).await;
+            match ran {
+                Ok(rows) => {
+                    self.figures.committed(1, begun.elapsed());
+                    return Ok(rows);
+                }
                 Err(error) if error.is_conflict() && left > 0 => {}
-                Err(error) if error.is_lost() => return Err(error.uncertain()),
-                Err(error) => return Err(error.into()),
+                Err(error) => {
+                    self.figures.failed();
+                    return Err(if error.is_lost() {
+                        error.uncertain()
+                    } else {
+                        error.into()
+                    });
+                }
             }
         }
     }

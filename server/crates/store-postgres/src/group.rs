@@ -105,6 +105,11 @@ impl<In: Send + 'static, Out: Send + 'static> Group<In, Out> {
         }
     }
 
+    /// Returns how many requests wait.
+    pub(super) fn waiting(&self) -> usize {
+        self.queue.max_capacity() - self.queue.capacity()
+    }
+
     /// Writes what is queued, and ends the task.
     pub(super) async fn close(&self) {
         let (closer, ended) = oneshot::channel();

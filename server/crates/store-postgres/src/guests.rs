@@ -49,6 +49,11 @@ impl Guests {
         transact!(self.database, transaction => bring_back(&transaction, guest))
     }
 
+    /// Returns how many new guests wait.
+    pub(super) fn waiting(&self) -> usize {
+        self.group.waiting()
+    }
+
     /// Writes what is queued, and ends the task.
     pub(super) async fn close(&self) {
         self.group.close().await;

@@ -48,6 +48,11 @@ impl LogWriter {
         self.0.write(records).await
     }
 
+    /// Returns how many requests wait.
+    pub(super) fn waiting(&self) -> usize {
+        self.0.waiting()
+    }
+
     /// Writes what is queued, and ends the task.
     pub(super) async fn close(&self) {
         self.0.close().await;

@@ -53,6 +53,14 @@ impl RoomStore for PostgresStore {
         Ok(found.unsigned_abs())
     }
 
+    async fn total_room(&self) -> Result<u64, StoreError> {
+        let sql = "SELECT coalesce(sum(kept_bytes), 0)::bigint FROM projects
+             WHERE removed_at IS NULL";
+        let row = self.main.row(sql, &[]).await?;
+        let total: i64 = row.as_ref().map_or(Ok(0), |row| get(row, 0))?;
+        Ok(total.unsigned_abs())
+    }
+
     async fn list_uncounted_projects(&self) -> Result<Vec<String>, StoreError> {
         let sql = "SELECT slug FROM projects WHERE kept_bytes IS NULL AND removed_at IS NULL";
         let rows = self.main.rows(sql, &[]).await?;

@@ -2,6 +2,7 @@
 
 use async_trait::async_trait;
 use futures_util::future::join;
+use platform_store::figures::DatabaseFigures;
 use platform_store::{ConnectError, SchemaPolicy, Store, StoreError};
 
 use super::database::{self, Database};
@@ -71,5 +72,13 @@ impl Store for PostgresStore {
         join(self.guests.close(), self.logs.writer.close()).await;
         join(self.main.close(), self.logs.database.close()).await;
         Ok(())
+    }
+
+    fn figures(&self) -> Vec<DatabaseFigures> {
+        let logs = &self.logs;
+        vec![
+            self.main.figures("main", self.guests.waiting()),
+            logs.database.figures("logs", logs.writer.waiting()),
+        ]
     }
 }

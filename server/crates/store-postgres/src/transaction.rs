@@ -235,14 +235,22 @@ impl<'database> Attempts<'database> {
                 };
             }
         };
+        let (figures, begun) = (self.database.counted(), Instant::now());
         match transaction.end("COMMIT").await {
-            Ok(()) => Some(Ok(value)),
-            Err(error) if error.is_conflict() => self.again_or(error),
-            // The commit may have happened: running the operation again could do it twice.
-            Err(error) if error.is_lost() || error.ends_connection() => {
-                Some(Err(error.uncertain()))
+            Ok(()) => {
+                figures.committed(1, begun.elapsed());
+                Some(Ok(value))
             }
-            Err(error) => Some(Err(error.into())),
+            Err(error) if error.is_conflict() => self.again_or(error),
+            Err(error) => {
+                figures.failed();
+                // The commit may have happened: running the operation again could do it twice.
+                Some(Err(if error.is_lost() || error.ends_connection() {
+                    error.uncertain()
+                } else {
+                    error.into()
+                }))
+            }
         }
     }
 

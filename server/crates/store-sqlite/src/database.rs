@@ -5,6 +5,7 @@ use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use platform_store::figures::DatabaseFigures;
 use platform_store::{ConnectError, LOG_WRITES, SchemaPolicy, StoreError};
 use rusqlite::{Connection, OpenFlags, TransactionBehavior};
 
@@ -120,6 +121,17 @@ impl Database {
         tokio::task::spawn_blocking(move || readers.read(work))
             .await
             .unwrap_or_else(|error| Err(StoreError::Database(Box::new(error))))
+    }
+
+    /// Returns what was counted, under this name.
+    pub(super) fn figures(&self, name: &'static str) -> DatabaseFigures {
+        let writes = self.writer.figures();
+        DatabaseFigures {
+            name,
+            waiting: writes.waiting(),
+            writes,
+            pool: None,
+        }
     }
 
     /// Writes what is queued and closes every connection.

@@ -59,6 +59,20 @@ impl RoomStore for SqliteStore {
         })
     }
 
+    async fn total_room(&self) -> Result<u64, StoreError> {
+        self.main
+            .read_much(|connection| {
+                let total: i64 = connection
+                    .prepare_cached(
+                        "SELECT ifnull(sum(kept_bytes), 0) FROM projects
+                         WHERE removed_at IS NULL",
+                    )?
+                    .query_row([], |row| row.get(0))?;
+                Ok(total.unsigned_abs())
+            })
+            .await
+    }
+
     async fn list_uncounted_projects(&self) -> Result<Vec<String>, StoreError> {
         self.main
             .read_much(|connection| {

@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 
 use async_trait::async_trait;
 use futures_util::future::join;
+use platform_store::figures::DatabaseFigures;
 use platform_store::{ConnectError, SchemaPolicy, Store, StoreError};
 
 use super::database::{self, Database};
@@ -53,5 +54,9 @@ impl Store for SqliteStore {
     async fn close(&self) -> Result<(), StoreError> {
         let (main, logs) = join(self.main.close(), self.logs.close()).await;
         main.and(logs)
+    }
+
+    fn figures(&self) -> Vec<DatabaseFigures> {
+        vec![self.main.figures("main"), self.logs.figures("logs")]
     }
 }

@@ -9,11 +9,12 @@
 //! not wait.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::{Mutex, mpsc};
+use std::sync::{Arc, Mutex, mpsc};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use platform_store::StoreError;
+use platform_store::figures::WriteFigures;
 use rusqlite::{Connection, ffi};
 use tokio::sync::oneshot;
 
@@ -89,19 +90,28 @@ enum Request {
 pub(super) struct Writer {
     queue: mpsc::SyncSender<Request>,
     thread: Mutex<Option<JoinHandle<()>>>,
+    figures: Arc<WriteFigures>,
 }
 
 impl Writer {
     /// Starts the thread, which owns `connection` from now on.
     pub(super) fn start(connection: Connection, limits: Limits) -> std::io::Result<Self> {
         let (queue, requests) = mpsc::sync_channel(limits.queue);
+        let figures = Arc::new(WriteFigures::default());
+        let counted = Arc::clone(&figures);
         let thread = std::thread::Builder::new()
             .name(limits.name.into())
-            .spawn(move || serve(connection, requests, limits.group))?;
+            .spawn(move || serve(connection, requests, limits.group, &counted))?;
         Ok(Self {
             queue,
             thread: Mutex::new(Some(thread)),
+            figures,
         })
+    }
+
+    /// Returns what the thread has counted.
+    pub(super) fn figures(&self) -> Arc<WriteFigures> {
+        Arc::clone(&self.figures)
     }
 
     /// Runs `work` in a savepoint of the next group. Returns when the group is on the disk.
@@ -120,11 +130,16 @@ impl Writer {
             result: None,
             caller,
         };
+        // Counted first, since the thread may take the request before this goes on.
+        self.figures.waits();
         self.queue
             .try_send(Request::Write(Box::new(job)))
-            .map_err(|error| match error {
-                mpsc::TrySendError::Full(_) => StoreError::Busy,
-                mpsc::TrySendError::Disconnected(_) => closed(),
+            .map_err(|error| {
+                self.figures.begun(1);
+                match error {
+                    mpsc::TrySendError::Full(_) => StoreError::Busy,
+                    mpsc::TrySendError::Disconnected(_) => closed(),
+                }
             })?;
         answer.await.unwrap_or_else(|_| Err(closed()))
     }
@@ -152,7 +167,12 @@ fn closed() -> StoreError {
     StoreError::Unavailable("the store is closed".into())
 }
 
-fn serve(mut connection: Connection, requests: mpsc::Receiver<Request>, size: usize) {
+fn serve(
+    mut connection: Connection,
+    requests: mpsc::Receiver<Request>,
+    size: usize,
+    figures: &WriteFigures,
+) {
     let mut group: Vec<Box<dyn Job>> = Vec::with_capacity(size);
     let mut closer = None;
     let mut expected = 1;
@@ -160,7 +180,8 @@ fn serve(mut connection: Connection, requests: mpsc::Receiver<Request>, size: us
         let Ok(first) = requests.recv() else { break };
         closer = gather(first, &requests, expected, size, &mut group);
         expected = group.len();
-        commit_group(&mut connection, &mut group);
+        figures.begun(group.len());
+        commit_group(&mut connection, &mut group, figures);
     }
     // The senders of later requests see that the channel is closed.
     drop(requests);
@@ -221,17 +242,25 @@ fn finish(connection: Connection) -> Result<(), String> {
     checkpoint
 }
 
-fn commit_group(connection: &mut Connection, group: &mut Vec<Box<dyn Job>>) {
+fn commit_group(
+    connection: &mut Connection,
+    group: &mut Vec<Box<dyn Job>>,
+    figures: &WriteFigures,
+) {
     if group.is_empty() {
         return;
     }
+    let begun = real_now();
     let outcome = run_group(connection, group);
     if let Err(error) = &outcome {
+        figures.failed();
         tracing::error!(error = %error, operations = group.len(), "a group of writes failed");
         if !connection.is_autocommit() {
             // Replies that are dropped below mean "not written", so it must not be written.
             let _ = connection.execute_batch("ROLLBACK");
         }
+    } else {
+        figures.committed(group.len(), real_now().saturating_duration_since(begun));
     }
     let failure = outcome.err().map(describe);
     for job in group.drain(..) {

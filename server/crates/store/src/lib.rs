@@ -16,6 +16,7 @@ mod devices;
 mod environments;
 mod error_groups;
 pub mod exports;
+pub mod figures;
 mod handovers;
 mod keys;
 mod left_guests;
@@ -248,4 +249,7 @@ pub trait Store:
     /// Writes what is queued and stops the writer. Later writes return [`StoreError::Unavailable`];
     /// closing again changes nothing.
     async fn close(&self) -> Result<(), StoreError>;
+
+    /// Returns what the store has counted, for each of its databases.
+    fn figures(&self) -> Vec<figures::DatabaseFigures>;
 }

@@ -32,6 +32,9 @@ pub trait RoomStore: Send + Sync {
     /// Returns the storage that a project used at its last measurement.
     async fn find_room(&self, slug: &str) -> Result<u64, StoreError>;
 
+    /// Returns the storage that all projects used at their last measurements.
+    async fn total_room(&self) -> Result<u64, StoreError>;
+
     /// Returns the projects whose storage was never measured.
     async fn list_uncounted_projects(&self) -> Result<Vec<String>, StoreError>;
 

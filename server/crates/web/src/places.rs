@@ -160,6 +160,16 @@ impl Places {
         }
     }
 
+    /// Returns the number of connections.
+    pub(super) fn held(&self) -> usize {
+        self.table().held
+    }
+
+    /// Returns the maximum number of connections.
+    pub(super) fn all(&self) -> usize {
+        self.0.all
+    }
+
     /// Waits until there are no connections.
     pub(super) async fn empty(&self) {
         loop {

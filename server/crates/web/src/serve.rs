@@ -154,6 +154,27 @@ pub trait Application: Send + Sync + 'static {
 
     /// Whether this is the address of a trusted proxy.
     fn trusts(&self, address: IpAddr) -> bool;
+
+    /// Connections are accepted from now on, and `open` knows how many there are.
+    fn accepts(&self, _open: OpenConnections) {}
+}
+
+/// Knows how many connections a socket has.
+#[derive(Clone, Debug)]
+pub struct OpenConnections(Places);
+
+impl OpenConnections {
+    /// Returns the number of open connections, those that have become WebSockets included.
+    #[must_use]
+    pub fn count(&self) -> usize {
+        self.0.held()
+    }
+
+    /// Returns the maximum number.
+    #[must_use]
+    pub fn limit(&self) -> usize {
+        self.0.all()
+    }
 }
 
 /// Serves until `stopping` becomes true, then lets requests in progress finish, within the limit.
@@ -166,6 +187,7 @@ pub async fn serve<A: Application>(
     let app = Arc::new(app);
     let protocol = protocol(&limits);
     let places = Places::new(limits.all);
+    app.accepts(OpenConnections(places.clone()));
     let heads = HeadBudget::new(limits.heads, limits.heads_per_network);
     loop {
         let next = next(&listener, &places, &*app, &limits);

@@ -54,6 +54,7 @@ pub(super) fn assemble(
         platform.nodes.hurry_by(hints);
     }
     let limits = SharedLimits::new(live.counter, platform.nodes.live());
+    let limits = limits.counted_by(&platform.metrics);
     let tokens = game_tokens(platform, &keys);
     let auth = Arc::new(AuthState {
         platform: Arc::clone(platform),

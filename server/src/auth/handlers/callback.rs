@@ -71,10 +71,10 @@ pub async fn handle(
     let began = began.as_ref().map(ReturnAddress::as_str);
     let Some(returned) = Returned::read(&query) else {
         failed(&state, provider, &context, "unreadable answer").await;
-        return back_to_login(&state, began, SignInNotice::Failed);
+        return set_back(&state, provider, began, SignInNotice::Failed);
     };
     let Some(browser) = BrowserSecret::read(&headers, secure) else {
-        return back_to_login(&state, None, SignInNotice::OtherBrowser);
+        return set_back(&state, provider, None, SignInNotice::OtherBrowser);
     };
     let hash = StateHash::of(returned.state);
     let pending = match state
@@ -86,11 +86,11 @@ pub async fn handle(
         TakenSignIn::Taken(pending) => pending,
         TakenSignIn::OtherBrowser => {
             failed(&state, provider, &context, "another browser").await;
-            return back_to_login(&state, None, SignInNotice::OtherBrowser);
+            return set_back(&state, provider, None, SignInNotice::OtherBrowser);
         }
         TakenSignIn::Unknown => {
             failed(&state, provider, &context, "unknown or too late").await;
-            return back_to_login(&state, began, SignInNotice::Expired);
+            return set_back(&state, provider, began, SignInNotice::Expired);
         }
     };
     // Games may have been removed meanwhile, so the address is checked again before anything
@@ -115,9 +115,22 @@ pub async fn handle(
             if failure.setback() != SignInNotice::Cancelled {
                 failed(&state, provider, &context, &failure.reason()).await;
             }
-            back_to_login(&state, Some(redirect.as_str()), failure.setback())
+            let redirect = Some(redirect.as_str());
+            set_back(&state, provider, redirect, failure.setback())
         }
     }
+}
+
+/// Counts a sign-in that did not succeed, and returns the browser to the sign-in page.
+fn set_back(
+    state: &AuthState,
+    provider: &Provider,
+    redirect: Option<&str>,
+    notice: SignInNotice,
+) -> Result<Response, ApiError> {
+    let metrics = &state.platform.metrics;
+    metrics.sign_in(provider.id(), notice.code());
+    back_to_login(state, redirect, notice)
 }
 
 /// The parameters with which the browser returned.
@@ -313,6 +326,7 @@ async fn complete(
     let what = match outcome {
         SignInOutcome::Suspended { reason } => {
             let provider = &pending.provider;
+            state.platform.metrics.sign_in(provider, "suspended");
             keep_failed(state, provider, context, "suspended").await;
             return Err(suspended(reason));
         }
@@ -321,6 +335,7 @@ async fn complete(
         SignInOutcome::Returned(_) => "returned",
         SignInOutcome::Created(_) => "created",
     };
+    state.platform.metrics.sign_in(&pending.provider, what);
     tracing::info!(
         request_id = context.id.as_str(),
         provider = pending.provider,

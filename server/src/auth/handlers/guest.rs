@@ -8,6 +8,7 @@ use crate::clock::Millis;
 use crate::domain::errors::chain;
 use crate::domain::player::Player;
 use crate::domain::session::{Session, SessionHash, SessionSecret};
+use crate::platform::metrics::GuestKind;
 use crate::store::{GuestCap, NewGuest, StoreError};
 use crate::web::api_error::ApiError;
 use crate::web::client_address::Network;
@@ -52,6 +53,7 @@ pub(super) async fn make(
         ..of_secret(&secret, secret.hash(), network, now)
     };
     let player = state.platform.store.add_guest(guest).await?;
+    state.platform.metrics.guest(GuestKind::New);
     Ok(Made::Guest(player, secret))
 }
 
@@ -69,7 +71,10 @@ async fn bring_back(
         ..of_secret(held, secret.hash(), network, state.platform.clock.now())
     };
     match state.platform.store.bring_back_guest(guest).await {
-        Ok(player) => Ok(Some((player, secret))),
+        Ok(player) => {
+            state.platform.metrics.guest(GuestKind::Restored);
+            Ok(Some((player, secret)))
+        }
         Err(StoreError::Conflict { .. }) => Ok(None),
         Err(error) => Err(error),
     }

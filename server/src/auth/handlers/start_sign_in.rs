@@ -59,7 +59,8 @@ pub(super) enum SignInNotice {
 }
 
 impl SignInNotice {
-    const fn code(self) -> &'static str {
+    /// Returns its name in addresses and in the metrics.
+    pub(super) const fn code(self) -> &'static str {
         match self {
             Self::Cancelled => "cancelled",
             Self::Failed => "failed",
@@ -119,11 +120,10 @@ pub async fn handle(
                 error = chain(&error),
                 "a sign-in could not begin"
             );
-            return back_to_login(
-                &state,
-                Some(redirect.as_str()),
-                SignInNotice::ProviderUnavailable,
-            );
+            let notice = SignInNotice::ProviderUnavailable;
+            let metrics = &state.platform.metrics;
+            metrics.sign_in(provider.id(), notice.code());
+            return back_to_login(&state, Some(redirect.as_str()), notice);
         }
     };
     let pending = PendingSignIn {

@@ -22,6 +22,7 @@ use crate::domain::console_token::{self, Hold};
 use crate::domain::player::Player;
 use crate::domain::session::{SessionHash, SessionSecret, SessionStatus};
 use crate::games::takedown;
+use crate::platform::metrics::TokenKind;
 use crate::web::api_error::ApiError;
 use crate::web::body;
 use crate::web::client_address::Network;
@@ -199,10 +200,10 @@ fn mint(
     now: Millis,
 ) -> Result<String, ApiError> {
     let claims = claims(state, player, audience, life, now);
-    state
-        .tokens
-        .sign(player.id, Arc::clone(audience), claims)
-        .map_err(|error| ApiError::internal(&error))
+    let token = state.tokens.sign(player.id, Arc::clone(audience), claims);
+    let token = token.map_err(|error| ApiError::internal(&error))?;
+    state.platform.metrics.token(TokenKind::Game);
+    Ok(token)
 }
 
 /// Returns a player's token for the platform's own API, which ends with `hold`, and its lifetime in
@@ -220,6 +221,7 @@ pub(super) fn mint_console(
     let claims = hold.claims(claims(state, player, CONSOLE_AUDIENCE, life, now));
     let token = state.keys.sign(&claims);
     let token = token.map_err(|error| ApiError::internal(&error))?;
+    state.platform.metrics.token(TokenKind::Console);
     Ok((token, life))
 }
 

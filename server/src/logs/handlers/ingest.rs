@@ -71,6 +71,33 @@ pub async fn handle(
     );
     requests.count(&network).await.map_err(too_many_requests)?;
     let batch: LogBatch<Box<RawValue>> = json::parse(&mend_text(&bytes))?;
+    let many = batch.records.len();
+    let kept = keep(
+        &state,
+        &game,
+        pane,
+        &context,
+        (&headers, bytes.len()),
+        batch,
+    )
+    .await;
+    state.platform.metrics.log_records(kept.is_ok(), many);
+    kept
+}
+
+/// Checks the records of a request, and stores them.
+async fn keep(
+    state: &LogsState,
+    game: &Arc<Game>,
+    pane: (Option<Extension<Pane>>, Option<Extension<PaneSession>>),
+    context: &Context,
+    (headers, bytes): (&HeaderMap, usize),
+    batch: LogBatch<Box<RawValue>>,
+) -> Result<Response, ApiError> {
+    let (requests, network) = (
+        &state.limits.requests_by_address,
+        Network::of(context.client),
+    );
     let page = PageId::parse(&batch.page).ok_or(ProblemCode::InvalidRequest)?;
     if batch.records.len() > LOG_RECORDS {
         return Err(ProblemCode::PayloadTooLarge.into());
@@ -78,13 +105,13 @@ pub async fn handle(
     state.platform.disk.refuse(0)?;
     let received_at = state.platform.clock.now();
     // If the rest of the limit does not allow a verification, the records count as a stranger's.
-    let affordable = !state.auth.tokens.are_new(&headers)
+    let affordable = !state.auth.tokens.are_new(headers)
         || requests.count_many(&network, NEW_TOKEN).await.is_ok();
     let player = match &pane.1 {
         // The player is known even if the page has no token, or an invalid one.
         Some(Extension(session)) => Some(Arc::clone(&session.player)),
         None => affordable
-            .then(|| state.auth.tokens.of(&headers, &game.audience))
+            .then(|| state.auth.tokens.of(headers, &game.audience))
             .flatten(),
     };
     // Anybody can send records without a token and with any count.
@@ -107,7 +134,7 @@ pub async fn handle(
     // A record that counts several times uses up the limit several times; otherwise one token would
     // be enough to make up any number of errors.
     let weight = entries.iter().map(|entry| entry.count as usize).sum();
-    let counted = count(rates, &game, &context, (weight, bytes.len())).await;
+    let counted = count(rates, game, context, (weight, bytes)).await;
     counted.map_err(too_many_requests)?;
 
     let records = NewLogRecords {

@@ -23,6 +23,7 @@ use crate::games::files::FileStore;
 use crate::games::inspection::{INDEX, PAGE_BYTES, inspect};
 use crate::hosting::HostingState;
 use crate::platform::Platform;
+use crate::platform::metrics::DeployOutcome;
 use crate::projects::archive::{self, ArchiveError};
 use crate::projects::staging::{StagedFile, StagedFiles, StagingError, stage};
 use crate::store::StoreError;
@@ -104,7 +105,13 @@ impl Deployments {
             upload.remove().await;
             published
         });
-        whole.await.unwrap_or_else(|error| Err(interrupted(error)))
+        let deployed = whole.await.unwrap_or_else(|error| Err(interrupted(error)));
+        self.platform.metrics.deploy(match &deployed {
+            Ok(_) => DeployOutcome::Published,
+            Err(error) if error.is_failure() => DeployOutcome::Failed,
+            Err(_) => DeployOutcome::Refused,
+        });
+        deployed
     }
 
     async fn deploy_archive(

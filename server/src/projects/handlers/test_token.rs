@@ -14,6 +14,7 @@ use utoipa::ToSchema;
 
 use crate::auth::panes;
 use crate::auth::project_caller::{ProjectEditor, ProjectPath};
+use crate::platform::metrics::TokenKind;
 use crate::projects::ProjectsState;
 use crate::store::StoreError;
 use crate::web::api::{ApiJson, invalid};
@@ -96,6 +97,7 @@ pub async fn handle(
         .keys
         .sign(&claims)
         .map_err(|error| ApiError::internal(&error))?;
+    state.platform.metrics.token(TokenKind::Game);
     Ok(ApiJson(TestTokenAnswer {
         access_token,
         token_type: BEARER.to_owned(),
