@@ -23,6 +23,7 @@ use tracing_subscriber::EnvFilter;
 
 use commands::admin::AdminCommand;
 use commands::backup::BackupCommand;
+use commands::doctor::DoctorCommand;
 use commands::events::EventsCommand;
 use commands::keys::KeysCommand;
 use commands::moving::MoveCommand;
@@ -81,6 +82,9 @@ enum Command {
     /// Move everything from the data folder into PostgreSQL and S3, for several nodes. The server
     /// must be stopped; the folder is not changed. If it is interrupted, run it again
     Move(MoveCommand),
+    /// Say what is wrong with the platform and what to do: names, proxy, clock, disk, database, Redis,
+    /// bucket, sign-in, backups. Also beside a running server; changes no data
+    Doctor(DoctorCommand),
     /// Print the settings in force, secrets hidden
     Config {
         /// Print the documentation of every setting instead (Markdown)
@@ -176,6 +180,14 @@ fn run(Arguments { config, command }: Arguments) -> Result<(), Failure> {
             let stopped = "stopped before it was done; run the same command again, which goes on \
                            from here";
             until_done(stopped, async { command.run(&config).await })
+        }
+        Command::Doctor(command) => {
+            let config = settings()?;
+            on_runtime(async move {
+                let (text, ended) = command.run(&config).await;
+                print(&text);
+                ended
+            })
         }
         Command::Config { docs: true } => {
             print(&names::documentation());

@@ -21,6 +21,7 @@
 //! | [`backups`] | the backups that the server makes by itself |
 //! | [`restore`] | checking a backup, and going back to it |
 //! | `moving` | moving a platform into another store, with the feature `cluster` |
+//! | [`doctor`] | what is wrong with a platform, and what to do |
 //! | `demo` | the demo game, with the feature `demo` |
 
 pub mod backup;
@@ -29,6 +30,7 @@ mod changes;
 pub mod data_folder;
 #[cfg(feature = "demo")]
 pub mod demo;
+pub mod doctor;
 pub mod entry;
 mod error_page;
 mod guard;

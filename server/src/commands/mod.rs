@@ -2,6 +2,7 @@
 
 pub(crate) mod admin;
 pub(crate) mod backup;
+pub(crate) mod doctor;
 pub(crate) mod events;
 pub(crate) mod keys;
 pub(crate) mod moving;

@@ -28,6 +28,7 @@ mod deploy_tokens;
 mod deploys;
 mod device;
 mod device_page;
+mod doctor;
 mod documents;
 mod error_groups;
 mod fixtures;

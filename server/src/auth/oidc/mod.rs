@@ -68,6 +68,11 @@ impl Providers {
             .map(|provider| (provider.id(), provider.name()))
     }
 
+    /// Returns all of them.
+    pub fn all(&self) -> impl Iterator<Item = &Provider> {
+        self.0.iter()
+    }
+
     /// Returns the provider with this id.
     #[must_use]
     pub fn find(&self, id: &str) -> Option<&Provider> {

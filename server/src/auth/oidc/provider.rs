@@ -144,6 +144,14 @@ impl Provider {
         &self.name
     }
 
+    /// Asks the provider for its metadata and keys, as a sign-in does.
+    ///
+    /// # Errors
+    /// [`SignInError::Unavailable`] if they cannot be used.
+    pub async fn look(&self) -> Result<(), SignInError> {
+        self.discovery.known().await.map(drop)
+    }
+
     /// Starts a sign-in.
     ///
     /// # Errors

@@ -51,6 +51,15 @@ impl BucketCopies {
         Ok(Self { bucket })
     }
 
+    /// Asks whether the bucket answers and may be read.
+    ///
+    /// # Errors
+    /// [`FileError::Unavailable`], [`FileError::Bucket`]
+    pub async fn answers(&self) -> Result<(), FileError> {
+        let marker = Path::from(MARKER);
+        self.bucket.length(&marker).await.map(drop)
+    }
+
     /// Returns the names of the deployed files in the bucket.
     ///
     /// # Errors
