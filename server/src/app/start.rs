@@ -30,6 +30,8 @@ use crate::app::operations::{Operations, Readiness};
 use crate::app::routes::routes_with;
 use crate::app::sockets::Sockets;
 use crate::app::state::AppState;
+use crate::app::tls::Tls;
+use crate::app::tls::files::FileCertificateError;
 use crate::auth::keys::KeyError;
 use crate::auth::oidc::ProvidersError;
 use crate::auth::refusal_log;
@@ -48,7 +50,7 @@ use crate::platform::disk::{DiskFloor, FreeSpace, SystemDisk};
 use crate::platform::metrics::Metrics;
 use crate::players::counting::Counting;
 use crate::store::{ConnectError, StoreError};
-use crate::web::serve::{ConnectionLimits, DRAIN, serve};
+use crate::web::serve::{ConnectionLimits, DRAIN, serve, serve_with};
 
 /// Why the server did not start; a line for the operator.
 #[derive(Debug, thiserror::Error)]
@@ -87,6 +89,9 @@ pub enum StartError {
     /// The client for backends cannot be created.
     #[error("TLS cannot be set up")]
     Tls(#[from] rustls::Error),
+    /// The certificates cannot be used.
+    #[error("PLATFORM_TLS_CERTIFICATES: {0}")]
+    Certificates(#[from] FileCertificateError),
     /// The runtime cannot be served.
     #[error(transparent)]
     Runtime(#[from] RuntimeError),
@@ -121,6 +126,8 @@ pub struct Running {
     pub address: SocketAddr,
     /// The address of the health checks, if there are any.
     pub operations: Option<SocketAddr>,
+    /// What TLS needs, if the server speaks it itself.
+    pub tls: Option<Tls>,
     /// The state of the handlers.
     pub state: AppState,
     readiness: Arc<Readiness>,
@@ -208,6 +215,7 @@ async fn start_listening(
     disk: Arc<dyn FreeSpace>,
 ) -> Result<Running, StartError> {
     let ((listener, listening), operations) = listen_for_all(sockets, &config).await?;
+    let mut tls = Tls::prepare(&config).await?;
     let sockets = (listening, operations.as_ref().map(|(_, at)| *at));
     let origin = config
         .origin
@@ -269,9 +277,13 @@ async fn start_listening(
     let app = App::new(state.clone(), routes_with(&state, api));
     let overload = Arc::clone(&app.overload);
     let limits = ConnectionLimits::of_this_process();
-    server.spawn(serve(listener, app, limits, stopped));
     let mut background = jobs::start(&state);
     background.spawn(async move { overload.watch().await });
+    if let Some(tls) = &mut tls {
+        tls.start(&app, limits, &stopped, (&mut server, &mut background));
+    }
+    let https = tls.as_ref().map(Tls::https);
+    server.spawn(serve_with(listener, https, app, limits, stopped));
     let readiness = readiness(&state);
     let operations = operations.map(|(listener, address)| {
         let app = Operations::new(state.clone(), Arc::clone(&readiness));
@@ -282,6 +294,7 @@ async fn start_listening(
         origin: origin.to_string(),
         address: listening,
         operations,
+        tls,
         background,
         readiness,
         state,
@@ -346,7 +359,7 @@ async fn listen_for_operations(
 
 /// Listens on the socket that was passed, or on `address`, which `setting` names. Returns the socket, and its address with
 /// the port that the system chose if it is 0.
-async fn listen(
+pub(super) async fn listen(
     passed: Option<std::net::TcpListener>,
     address: SocketAddr,
     setting: &'static str,

@@ -11,7 +11,7 @@ use platform_protocol::limits::LONGEST_TOKEN_SECONDS;
 
 use super::names::{self, Key, SETTINGS, Setting};
 use super::provider::{self, Written};
-use super::{BackupPlace, Config, S3Settings, SaidBy, Secret, SettingError, parse, s3};
+use super::{BackupPlace, Config, S3Settings, SaidBy, Secret, SettingError, parse, s3, tls};
 
 /// The sizes that the cache on the disk may have in MiB: the largest file fits twice.
 const DISK_CACHE: RangeInclusive<u64> = 1_024..=16 * 1_048_576;
@@ -128,6 +128,7 @@ pub fn from_parts(
         s3::read_variables(settings, "backup", environment)?;
     }
     check_together(&config)?;
+    tls::check(&config)?;
     Ok(config)
 }
 
@@ -253,6 +254,12 @@ fn apply(config: &mut Config, setting: &Setting, text: &str) -> Result<(), Strin
         Key::Listen => config.listen = parse::socket(text, "127.0.0.1:8787")?,
         Key::OperationsListen => {
             config.operations_listen = Some(parse::socket(text, "127.0.0.1:9090")?);
+        }
+        Key::Tls => config.tls.mode = parse::tls_mode(text)?,
+        Key::TlsCertificates => config.tls.certificates = parse::list(text, parse::path)?,
+        Key::TlsKeys => config.tls.keys = parse::list(text, parse::path)?,
+        Key::RedirectListen => {
+            config.tls.redirect_listen = Some(parse::socket(text, "0.0.0.0:80")?);
         }
         Key::ShutdownDelaySeconds => {
             config.shutdown_delay_seconds = Some(parse::number(text, 0..=300)?);

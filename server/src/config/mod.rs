@@ -8,6 +8,7 @@
 //! | [`provider`] | `[[identity_provider]]` |
 //! | [`redis`] | the address of Redis |
 //! | `s3` | the bucket of deployed files |
+//! | [`tls`] | TLS of the platform's own |
 //! | [`show`] | output of the effective settings, without secrets |
 
 pub mod load;
@@ -18,6 +19,7 @@ pub mod redis_place;
 mod s3;
 mod services;
 pub mod show;
+pub mod tls;
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -36,6 +38,7 @@ use crate::origin::PlatformOrigin;
 use crate::store::GuestCap;
 pub use crate::web::limiter::{Period, Rate};
 use provider::IdentityProvider;
+use tls::TlsSettings;
 
 /// A value that must never be shown or logged.
 #[derive(Clone, PartialEq, Eq)]
@@ -134,6 +137,8 @@ pub struct Config {
     pub listen: SocketAddr,
     /// The socket for health checks; without one, there are none.
     pub operations_listen: Option<SocketAddr>,
+    /// TLS of the platform's own.
+    pub tls: TlsSettings,
     /// Seconds from the signal to stop until connections are closed, if configured.
     pub shutdown_delay_seconds: Option<u64>,
     /// The directory of the embedded store and of deployed files.
@@ -245,6 +250,7 @@ impl Default for Config {
             origin: None,
             listen: SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), DEFAULT_PORT),
             operations_listen: None,
+            tls: TlsSettings::default(),
             shutdown_delay_seconds: None,
             data: PathBuf::from("./data"),
             database: None,

@@ -25,6 +25,14 @@ pub enum Key {
     Listen,
     /// `operations_listen`
     OperationsListen,
+    /// `tls`
+    Tls,
+    /// `tls_certificates`
+    TlsCertificates,
+    /// `tls_keys`
+    TlsKeys,
+    /// `redirect_listen`
+    RedirectListen,
     /// `shutdown_delay_seconds`
     ShutdownDelaySeconds,
     /// `data`
@@ -154,7 +162,7 @@ const fn setting(
 }
 
 /// Every setting, in the order of the documentation.
-pub const SETTINGS: [Setting; 48] = [
+pub const SETTINGS: [Setting; 52] = [
     setting(
         Key::Origin,
         "origin",
@@ -172,6 +180,30 @@ pub const SETTINGS: [Setting; 48] = [
         "operations_listen",
         "none",
         "socket for `/healthz`, `/readyz` and `/metrics`, plain HTTP under any host name, for balancers and monitoring; keep it away from visitors",
+    ),
+    setting(
+        Key::Tls,
+        "tls",
+        "off",
+        "`files`: the server itself speaks TLS on `listen`, with HTTP/2 and HTTP/1.1; `off`: a proxy in front of it does. `origin` must be https",
+    ),
+    setting(
+        Key::TlsCertificates,
+        "tls_certificates",
+        "none",
+        "files of certificates for `tls = files`, PEM, each with its chain; of several, the first one for the name that a visitor asks for is used. Read again every ten seconds",
+    ),
+    setting(
+        Key::TlsKeys,
+        "tls_keys",
+        "none",
+        "files of their private keys, PEM, in the same order",
+    ),
+    setting(
+        Key::RedirectListen,
+        "redirect_listen",
+        "none",
+        "socket on which plain HTTP is redirected to https, such as `0.0.0.0:80`; only with `tls`",
     ),
     setting(
         Key::ShutdownDelaySeconds,

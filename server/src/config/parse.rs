@@ -9,6 +9,7 @@ use std::str::FromStr;
 use ipnet::IpNet;
 
 use super::redis_place::{HOW, RedisPlace};
+use super::tls::TlsMode;
 use super::{LogFormat, Period, PrivateBackends, Rate, Secret};
 use crate::domain::key::MIN_SECRET_BYTES;
 use crate::web::foreign_cookies;
@@ -177,6 +178,20 @@ pub(super) fn contact(text: &str) -> Result<String, String> {
             "`{text}` is not an address such as mailto:security@games.example or https://games.example/security"
         ))
     }
+}
+
+/// Parses a path of a list.
+#[expect(
+    clippy::unnecessary_wraps,
+    reason = "`list` takes what may refuse a member"
+)]
+pub(super) fn path(text: &str) -> Result<PathBuf, String> {
+    Ok(PathBuf::from(text))
+}
+
+pub(super) fn tls_mode(text: &str) -> Result<TlsMode, String> {
+    let found = TlsMode::ALL.into_iter().find(|mode| mode.name() == text);
+    found.ok_or_else(|| format!("`{text}` is neither off nor files"))
 }
 
 pub(super) fn log_format(text: &str) -> Result<LogFormat, String> {

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
+use std::path::PathBuf;
 
 use super::names::{Key, SETTINGS};
 use super::{BackupPlace, Config, LogFormat, Period, PrivateBackends, Rate, S3Settings, SaidBy};
@@ -46,9 +47,13 @@ pub fn settings_in_force(config: &Config) -> String {
 pub const OPERATIONS: &str = "operations_listen";
 
 /// Settings that every node may have for itself: of its machine, and of what it logs.
-const OF_A_NODE: [Key; 19] = [
+const OF_A_NODE: [Key; 23] = [
     Key::Listen,
     Key::OperationsListen,
+    Key::Tls,
+    Key::TlsCertificates,
+    Key::TlsKeys,
+    Key::RedirectListen,
     Key::ShutdownDelaySeconds,
     Key::Data,
     Key::DatabaseUrl,
@@ -111,11 +116,23 @@ fn quoted_list<T: ToString>(values: &[T]) -> String {
     format!("{values:?}")
 }
 
+fn quoted_paths(paths: &[PathBuf]) -> Option<String> {
+    let paths: Vec<String> = paths
+        .iter()
+        .map(|path| path.display().to_string())
+        .collect();
+    (!paths.is_empty()).then(|| quoted_list(&paths))
+}
+
 fn value_of(config: &Config, key: Key) -> Option<String> {
     Some(match key {
         Key::Origin => quoted(&origin(config)?.to_string()),
         Key::Listen => quoted(&config.listen.to_string()),
         Key::OperationsListen => quoted(&config.operations_listen?.to_string()),
+        Key::Tls => quoted(config.tls.mode.name()),
+        Key::TlsCertificates => quoted_paths(&config.tls.certificates)?,
+        Key::TlsKeys => quoted_paths(&config.tls.keys)?,
+        Key::RedirectListen => quoted(&config.tls.redirect_listen?.to_string()),
         Key::ShutdownDelaySeconds => config.shutdown_delay().as_secs().to_string(),
         Key::Data => quoted(&config.data.display().to_string()),
         Key::DatabaseUrl if config.postgres.is_some() => hidden_postgres(),

@@ -35,6 +35,7 @@ mod fixtures;
 mod heartbeat;
 mod hosting;
 mod hosts;
+mod https;
 #[cfg(feature = "cluster")]
 mod listing;
 mod live;

@@ -42,6 +42,7 @@ mod sending;
 mod stacks;
 mod suspension;
 mod takedown;
+mod tls;
 mod tokens;
 
 fn main() -> std::process::ExitCode {
@@ -84,6 +85,7 @@ fn main() -> std::process::ExitCode {
         build_stream::TESTS,
         panes::TESTS,
         keyboard::TESTS,
+        tls::TESTS,
         tokens::TESTS,
         calls::TESTS,
         fetch_errors::TESTS,

@@ -109,7 +109,9 @@ struct Reading {
     counts: bool,
     /// The number of bytes of the head that have arrived.
     bytes: usize,
-    /// The number of these that were taken from the budget.
+    /// The number of bytes of heads that were read, and whose requests are in progress beside one another.
+    held: usize,
+    /// The number of all these that were taken from the budget.
     taken: usize,
 }
 
@@ -128,14 +130,56 @@ impl HeadMeter {
         }
         // A body that nobody reads is counted here, too, but is not kept.
         let bytes = (reading.bytes + bytes).min(MAX_HEAD);
-        let wanted = bytes.saturating_sub(FREE);
-        let more = wanted.saturating_sub(reading.taken);
-        if more > 0 && !self.budget.take(self.network, more) {
-            return false;
+        let held = reading.held;
+        self.become_of(&mut reading, bytes, held)
+    }
+
+    /// Takes or returns what this connection needs now. Returns whether there is enough; if not,
+    /// nothing changes.
+    fn become_of(&self, reading: &mut Reading, bytes: usize, held: usize) -> bool {
+        let wanted = (bytes + held).saturating_sub(FREE);
+        match wanted.checked_sub(reading.taken) {
+            Some(0) => {}
+            Some(more) if !self.budget.take(self.network, more) => return false,
+            Some(_) => {}
+            None => self
+                .budget
+                .give_back(self.network, reading.taken.saturating_sub(wanted)),
         }
-        reading.bytes = bytes;
-        reading.taken += more;
+        (reading.bytes, reading.held, reading.taken) = (bytes, held, wanted);
         true
+    }
+
+    /// Counts bytes that arrive and belong to no head.
+    pub(super) fn pass(&self, bytes: u64) {
+        self.arrived.fetch_add(bytes, Ordering::Relaxed);
+    }
+
+    /// Counts bytes of the head that is being read, of a connection whose requests are in progress
+    /// beside one another. Returns whether they may be kept.
+    pub(super) fn read_head(&self, bytes: usize) -> bool {
+        let mut reading = self.lock();
+        let (bytes, held) = (reading.bytes + bytes, reading.held);
+        self.become_of(&mut reading, bytes, held)
+    }
+
+    /// Marks the head that is being read as complete.
+    pub(super) fn head_is_read(&self) {
+        let mut reading = self.lock();
+        let held = reading.held;
+        // It needs less than before.
+        self.become_of(&mut reading, 0, held);
+    }
+
+    /// Keeps a head of this size until the guard is dropped, beside those of other requests of the
+    /// connection. Returns `None` if it may not be kept.
+    pub(super) fn hold(self: &Arc<Self>, size: usize) -> Option<Held> {
+        let mut reading = self.lock();
+        let (bytes, held) = (reading.bytes, reading.held + size);
+        self.become_of(&mut reading, bytes, held).then(|| Held {
+            meter: Arc::clone(self),
+            size,
+        })
     }
 
     /// Marks the head as complete: bytes that arrive until the guard is dropped belong to no head.
@@ -160,7 +204,7 @@ impl HeadMeter {
         if reading.taken > 0 {
             self.budget.give_back(self.network, reading.taken);
         }
-        (reading.bytes, reading.taken) = (0, 0);
+        (reading.bytes, reading.held, reading.taken) = (0, 0, 0);
     }
 }
 
@@ -180,6 +224,21 @@ impl Drop for Answering {
         let mut reading = self.0.lock();
         self.0.release(&mut reading);
         reading.counts = true;
+    }
+}
+
+/// The head of a request in progress, beside others of the same connection.
+#[derive(Debug)]
+pub(super) struct Held {
+    meter: Arc<HeadMeter>,
+    size: usize,
+}
+
+impl Drop for Held {
+    fn drop(&mut self) {
+        let mut reading = self.meter.lock();
+        let (bytes, held) = (reading.bytes, reading.held.saturating_sub(self.size));
+        self.meter.become_of(&mut reading, bytes, held);
     }
 }
 
@@ -274,6 +333,25 @@ mod tests {
         assert!(second.count(600 - 201));
         drop(second);
         assert_eq!(budget.lock().all, 0);
+    }
+
+    #[test]
+    fn heads_beside_one_another_share_what_is_free_for_a_connection() {
+        let budget = HeadBudget::new(1_000, 600);
+        let meter = budget.meter(network("192.0.2.1"));
+        let first = meter.hold(FREE).unwrap();
+        assert_eq!(budget.lock().all, 0);
+        let second = meter.hold(500).unwrap();
+        assert!(meter.read_head(100) && !meter.read_head(1), "the share");
+        assert!(meter.hold(1).is_none());
+        meter.head_is_read();
+        assert_eq!(budget.lock().all, 500);
+        drop(first);
+        assert_eq!(budget.lock().all, 0, "the rest is free");
+        assert!(meter.read_head(FREE));
+        assert_eq!(budget.lock().all, 500);
+        drop((second, meter));
+        assert!(budget.lock().networks.is_empty());
     }
 
     #[test]

@@ -3,6 +3,9 @@
 //! | module | contents |
 //! |---|---|
 //! | [`serve`] | listening, connections and their limits, graceful shutdown |
+//! | [`https`] | TLS of the platform's own: the handshake, and the choice of the protocol |
+//! | [`certificates`] | its certificates, from PEM, chosen by name |
+//! | `http2` | connections of HTTP/2 and their limits |
 //! | `head_budget` | the memory budget for requests' heads |
 //! | [`places`] | the slots for connections, and which connection is closed for another one |
 //! | `open_files` | how many connections the system allows |
@@ -38,6 +41,7 @@ pub mod api_error;
 pub mod asset;
 pub mod body;
 pub mod browser;
+pub mod certificates;
 pub mod client_address;
 mod connection_state;
 pub mod cookies;
@@ -50,6 +54,8 @@ pub mod form;
 pub mod gzip_stream;
 mod head_budget;
 mod head_timer;
+mod http2;
+pub mod https;
 pub mod json;
 pub mod limiter;
 pub mod minimum_rate;

@@ -13,6 +13,7 @@ use hyper::server::conn::http1::Builder;
 use hyper::service::service_fn;
 use hyper_util::rt::TokioIo;
 use socket2::{SockRef, TcpKeepalive};
+use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::watch;
 use tokio::time::Instant;
@@ -21,6 +22,8 @@ use super::client_address::Network;
 use super::connection_state::{Answering, Turn};
 use super::head_budget::{HeadBudget, HeadMeter, MAX_HEAD, Metered};
 use super::head_timer::HeadTimer;
+use super::http2;
+use super::https::Https;
 use super::minimum_rate::Pace;
 use super::open_files;
 use super::places::{Group, LONG, Place, Places, Stay};
@@ -51,6 +54,8 @@ const ACCEPT_PAUSE: Duration = Duration::from_millis(50);
 /// resources by being slow or silent.
 #[derive(Clone, Copy, Debug)]
 pub struct ConnectionLimits {
+    /// The time limit for the handshake of TLS.
+    pub handshake: Duration,
     /// The time limit for a request's head, and for a connection that is idle between two requests.
     pub head: Duration,
     /// The time limit for a peer to read 64 KiB, or the rest, of a response. Time in which no data
@@ -82,6 +87,7 @@ pub struct ConnectionLimits {
 impl Default for ConnectionLimits {
     fn default() -> Self {
         Self {
+            handshake: Duration::from_secs(10),
             head: Duration::from_secs(30),
             stall: Duration::from_secs(30),
             long: LONG,
@@ -182,6 +188,17 @@ pub async fn serve<A: Application>(
     listener: TcpListener,
     app: A,
     limits: ConnectionLimits,
+    stopping: watch::Receiver<bool>,
+) {
+    serve_with(listener, None, app, limits, stopping).await;
+}
+
+/// Serves as [`serve`] does, over TLS if there is `https`: then also HTTP/2.
+pub async fn serve_with<A: Application>(
+    listener: TcpListener,
+    https: Option<Https>,
+    app: A,
+    limits: ConnectionLimits,
     mut stopping: watch::Receiver<bool>,
 ) {
     let app = Arc::new(app);
@@ -198,16 +215,18 @@ pub async fn serve<A: Application>(
         let Some((stream, peer, place)) = accepted else {
             continue;
         };
-        let meter = heads.meter(network_of(peer, &*app));
-        let app = Arc::clone(&app);
-        let stopping = stopping.clone();
-        tokio::spawn(connection(
-            protocol.clone(),
-            (stream, meter, limits),
-            (peer, place),
-            app,
-            stopping,
-        ));
+        let visitor = Visitor {
+            peer,
+            place,
+            meter: heads.meter(network_of(peer, &*app)),
+            limits,
+            app: Arc::clone(&app),
+            stopping: stopping.clone(),
+        };
+        match &https {
+            None => tokio::spawn(connection(protocol.clone(), stream, visitor)),
+            Some(https) => tokio::spawn(secure(https.clone(), protocol.clone(), stream, visitor)),
+        };
     }
     drop(listener);
     if tokio::time::timeout(limits.drain, places.empty())
@@ -285,14 +304,53 @@ enum End {
     Stopping,
 }
 
-/// Responds to the requests of one connection, and to no further one after the shutdown has begun.
-async fn connection<A: Application>(
-    mut protocol: Builder,
-    (stream, meter, limits): (TcpStream, Arc<HeadMeter>, ConnectionLimits),
-    (peer, place): (SocketAddr, Place),
-    app: Arc<A>,
-    mut stopping: watch::Receiver<bool>,
+/// Who connected, and what they may use.
+pub(super) struct Visitor<A> {
+    pub(super) peer: SocketAddr,
+    pub(super) place: Place,
+    pub(super) meter: Arc<HeadMeter>,
+    pub(super) limits: ConnectionLimits,
+    pub(super) app: Arc<A>,
+    pub(super) stopping: watch::Receiver<bool>,
+}
+
+/// Responds to the requests of one connection over TLS, in the protocol that the peer chooses.
+async fn secure<A: Application>(
+    https: Https,
+    protocol: Builder,
+    stream: TcpStream,
+    mut visitor: Visitor<A>,
 ) {
+    let peer = visitor.peer;
+    let accepted = tokio::select! {
+        biased;
+        () = visitor.place.dismissed() => return,
+        _ = visitor.stopping.wait_for(|stopping| *stopping) => return,
+        accepted = https.accept(stream, visitor.limits.handshake) => accepted,
+    };
+    match accepted {
+        Ok(accepted) if accepted.speaks_http2() => {
+            Box::pin(http2::connection(accepted.into_stream(), visitor)).await;
+        }
+        Ok(accepted) => connection(protocol, accepted.into_stream(), visitor).await,
+        Err(error) => tracing::debug!(%peer, %error, "a handshake of TLS failed"),
+    }
+}
+
+/// Responds to the requests of one connection, and to no further one after the shutdown has begun.
+async fn connection<S, A>(mut protocol: Builder, stream: S, visitor: Visitor<A>)
+where
+    S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
+    A: Application,
+{
+    let Visitor {
+        peer,
+        place,
+        meter,
+        limits,
+        app,
+        mut stopping,
+    } = visitor;
     let turn = Arc::new(Turn::new(meter.arrived()));
     let explaining = Arc::clone(&app);
     let pace = Pace {

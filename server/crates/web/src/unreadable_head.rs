@@ -184,9 +184,16 @@ where
 
     fn poll_flush(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
         ready!(self.poll_own(context))?;
+        let flushed = Pin::new(&mut self.stream).poll_flush(context);
+        if flushed.is_pending() {
+            // TLS has taken what its peer has yet to read.
+            self.turn.sent(None);
+            ready!(self.reading.poll_over(context));
+            return Poll::Ready(Err(io::ErrorKind::TimedOut.into()));
+        }
         // hyper flushes when it has nothing left to write.
         self.turn.flushed();
-        Pin::new(&mut self.stream).poll_flush(context)
+        flushed
     }
 
     fn poll_shutdown(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {

@@ -1,0 +1,442 @@
+//! Looks at the frames of a connection (RFC 9113 §4) while they pass: what a head takes of the budget,
+//! whether the peer reads what is sent, and floods of frames that cost the server work and carry
+//! nothing.
+//!
+//! The number of frames that carry nothing may be in proportion to the requests, to the bytes of
+//! bodies in both directions, and to the time; and resets may be half of the requests. Browsers stay
+//! far below both. `h2` by itself limits neither.
+
+use std::io::{self, IoSlice};
+use std::pin::Pin;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::task::{Context, Poll, ready};
+
+use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+use tokio::time::Instant;
+
+use crate::head_budget::HeadMeter;
+use crate::minimum_rate::{Pace, Waiting};
+
+/// What a client sends first, which is no frame (RFC 9113 §3.4).
+const PREFACE: usize = 24;
+const FRAME_HEAD: usize = 9;
+/// The types of frames (RFC 9113 §6), and two of their flags.
+const DATA: u8 = 0;
+const HEADERS: u8 = 1;
+const RST_STREAM: u8 = 3;
+const CONTINUATION: u8 = 9;
+const END_STREAM: u8 = 1;
+const END_HEADERS: u8 = 4;
+
+/// The frames that carry nothing which are allowed: at once, for each request, for each second, and
+/// for this number of bytes.
+const EMPTY: u64 = 1_000;
+const EMPTY_PER_REQUEST: u64 = 10;
+const EMPTY_PER_SECOND: u64 = 10;
+const BYTES_PER_EMPTY: u64 = 1_024;
+/// The resets that are allowed, beside half of the requests.
+const RESETS: u64 = 100;
+
+/// What a connection has transferred.
+#[derive(Debug)]
+pub(super) struct Transfer {
+    arrived: Arc<AtomicU64>,
+    sent: AtomicU64,
+    /// Whether the system accepts no more data for now, and how often that was so.
+    blocked: AtomicBool,
+    blocks: AtomicU64,
+}
+
+/// How much was transferred until a moment.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Mark {
+    at: Instant,
+    sent: u64,
+    blocks: u64,
+}
+
+impl Transfer {
+    /// Nothing yet. `arrived` counts the bytes that arrive.
+    pub(super) const fn new(arrived: Arc<AtomicU64>) -> Self {
+        Self {
+            arrived,
+            sent: AtomicU64::new(0),
+            blocked: AtomicBool::new(false),
+            blocks: AtomicU64::new(0),
+        }
+    }
+
+    /// The number of bytes in both directions.
+    pub(super) fn moved(&self) -> u64 {
+        let arrived = self.arrived.load(Ordering::Relaxed);
+        arrived.wrapping_add(self.sent.load(Ordering::Relaxed))
+    }
+
+    pub(super) fn is_blocked(&self) -> bool {
+        self.blocked.load(Ordering::Relaxed)
+    }
+
+    pub(super) fn mark(&self) -> Mark {
+        Mark {
+            at: Instant::now(),
+            sent: self.sent.load(Ordering::Relaxed),
+            blocks: self.blocks.load(Ordering::Relaxed),
+        }
+    }
+
+    /// Whether the peer has read as fast as it must since the mark, and could not read faster: what
+    /// was sent waited for it. A request that waits meanwhile waits for its turn.
+    pub(super) fn was_busy_since(&self, mark: Mark, pace: Pace) -> bool {
+        let now = self.mark();
+        let sent = u128::from(now.sent.wrapping_sub(mark.sent));
+        let took = (now.at - mark.at).as_millis();
+        now.blocks != mark.blocks && sent * pace.within.as_millis() >= u128::from(pace.bytes) * took
+    }
+
+    fn sent(&self, bytes: u64) {
+        self.blocked.store(false, Ordering::Relaxed);
+        self.sent.fetch_add(bytes, Ordering::Relaxed);
+    }
+
+    fn block(&self) {
+        self.blocked.store(true, Ordering::Relaxed);
+        self.blocks.fetch_add(1, Ordering::Relaxed);
+    }
+}
+
+/// Why a connection ends.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub(super) enum Flood {
+    #[error("the heads of requests take all the room that they may")]
+    Heads,
+    #[error("the peer sends too many frames that carry nothing")]
+    Empty,
+    #[error("the peer resets too many of its requests")]
+    Resets,
+}
+
+/// Counts the frames that arrive.
+#[derive(Debug)]
+pub(super) struct Counter {
+    since: Instant,
+    /// The bytes of the preface, or of the current frame, that are still to come.
+    left: usize,
+    head: [u8; FRAME_HEAD],
+    /// How much of `head` has arrived.
+    known: usize,
+    /// Whether the current frame is the last one of a head.
+    ends_head: bool,
+    requests: u64,
+    resets: u64,
+    empty: u64,
+    body_bytes: u64,
+}
+
+impl Counter {
+    pub(super) fn new() -> Self {
+        Self {
+            since: Instant::now(),
+            left: PREFACE,
+            head: [0; FRAME_HEAD],
+            known: 0,
+            ends_head: false,
+            requests: 0,
+            resets: 0,
+            empty: 0,
+            body_bytes: 0,
+        }
+    }
+
+    /// Counts what arrived, after `sent` bytes were sent.
+    ///
+    /// # Errors
+    /// Why the connection must end.
+    pub(super) fn read(
+        &mut self,
+        mut bytes: &[u8],
+        sent: u64,
+        meter: &HeadMeter,
+    ) -> Result<(), Flood> {
+        loop {
+            let passed = self.left.min(bytes.len());
+            self.left -= passed;
+            bytes = bytes.get(passed..).unwrap_or_default();
+            if self.left > 0 {
+                return Ok(());
+            }
+            if self.ends_head {
+                self.ends_head = false;
+                meter.head_is_read();
+            }
+            let Some((first, rest)) = bytes.split_first() else {
+                return Ok(());
+            };
+            if let Some(byte) = self.head.get_mut(self.known) {
+                *byte = *first;
+            }
+            self.known += 1;
+            bytes = rest;
+            if self.known == FRAME_HEAD {
+                self.known = 0;
+                self.begin_frame(sent, meter)?;
+            }
+        }
+    }
+
+    fn begin_frame(&mut self, sent: u64, meter: &HeadMeter) -> Result<(), Flood> {
+        let [high, middle, low, kind, flags, ..] = self.head;
+        let length = u32::from_be_bytes([0, high, middle, low]);
+        self.left = usize::try_from(length).unwrap_or(usize::MAX);
+        match kind {
+            HEADERS | CONTINUATION => {
+                self.requests += u64::from(kind == HEADERS);
+                self.ends_head = flags & END_HEADERS != 0;
+                if !meter.read_head(self.left) {
+                    return Err(Flood::Heads);
+                }
+            }
+            DATA if length > 0 || flags & END_STREAM != 0 => self.body_bytes += u64::from(length),
+            RST_STREAM => self.resets += 1,
+            // Settings, pings, priorities, windows, and what nobody knows.
+            _ => self.empty += 1,
+        }
+        if self.resets > RESETS + self.requests / 2 {
+            return Err(Flood::Resets);
+        }
+        if self.empty > EMPTY && self.empty > self.allowed(sent) {
+            return Err(Flood::Empty);
+        }
+        Ok(())
+    }
+
+    /// Returns how many frames that carry nothing are allowed by now.
+    fn allowed(&self, sent: u64) -> u64 {
+        EMPTY
+            + self.requests * EMPTY_PER_REQUEST
+            + self.since.elapsed().as_secs() * EMPTY_PER_SECOND
+            + (self.body_bytes + sent) / BYTES_PER_EMPTY
+    }
+}
+
+/// A connection whose frames are counted, and whose peer has to read what is sent.
+#[derive(Debug)]
+pub(super) struct Frames<S> {
+    stream: S,
+    meter: Arc<HeadMeter>,
+    transfer: Arc<Transfer>,
+    counter: Counter,
+    reading: Waiting,
+}
+
+impl<S> Frames<S> {
+    pub(super) fn new(
+        stream: S,
+        meter: Arc<HeadMeter>,
+        transfer: Arc<Transfer>,
+        pace: Pace,
+    ) -> Self {
+        Self {
+            stream,
+            meter,
+            transfer,
+            counter: Counter::new(),
+            reading: Waiting::new(pace),
+        }
+    }
+
+    /// Applies the time limit to the result of a write of this length.
+    fn paced<T>(
+        &mut self,
+        written: Poll<io::Result<T>>,
+        length: impl Fn(&T) -> usize,
+        context: &mut Context<'_>,
+    ) -> Poll<io::Result<T>> {
+        match &written {
+            Poll::Ready(Ok(done)) => {
+                let bytes = u64::try_from(length(done)).unwrap_or(u64::MAX);
+                self.reading.moved(bytes);
+                self.transfer.sent(bytes);
+            }
+            Poll::Ready(Err(_)) => {}
+            Poll::Pending => {
+                self.transfer.block();
+                ready!(self.reading.poll_over(context));
+                return Poll::Ready(Err(io::ErrorKind::TimedOut.into()));
+            }
+        }
+        written
+    }
+}
+
+impl<S: AsyncRead + Unpin> AsyncRead for Frames<S> {
+    fn poll_read(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        buffer: &mut ReadBuf<'_>,
+    ) -> Poll<io::Result<()>> {
+        let this = &mut *self;
+        let before = buffer.filled().len();
+        ready!(Pin::new(&mut this.stream).poll_read(context, buffer))?;
+        let read = buffer.filled().get(before..).unwrap_or_default();
+        this.meter
+            .pass(u64::try_from(read.len()).unwrap_or(u64::MAX));
+        let sent = this.transfer.sent.load(Ordering::Relaxed);
+        let counted = this.counter.read(read, sent, &this.meter);
+        Poll::Ready(counted.map_err(io::Error::other))
+    }
+}
+
+impl<S: AsyncWrite + Unpin> AsyncWrite for Frames<S> {
+    fn poll_write(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        bytes: &[u8],
+    ) -> Poll<io::Result<usize>> {
+        let written = Pin::new(&mut self.stream).poll_write(context, bytes);
+        self.paced(written, |bytes| *bytes, context)
+    }
+
+    fn poll_flush(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        let flushed = Pin::new(&mut self.stream).poll_flush(context);
+        self.paced(flushed, |()| 0, context)
+    }
+
+    fn poll_shutdown(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        let shut = Pin::new(&mut self.stream).poll_shutdown(context);
+        self.paced(shut, |()| 0, context)
+    }
+
+    fn poll_write_vectored(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        pieces: &[IoSlice<'_>],
+    ) -> Poll<io::Result<usize>> {
+        let written = Pin::new(&mut self.stream).poll_write_vectored(context, pieces);
+        self.paced(written, |bytes| *bytes, context)
+    }
+
+    fn is_write_vectored(&self) -> bool {
+        self.stream.is_write_vectored()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::*;
+    use crate::head_budget::HeadBudget;
+
+    const SETTINGS: u8 = 4;
+
+    fn frame(kind: u8, flags: u8, length: usize) -> Vec<u8> {
+        let length = u32::try_from(length).unwrap().to_be_bytes();
+        let head = [length[1], length[2], length[3], kind, flags, 0, 0, 0, 1];
+        let body = vec![0; usize::try_from(u32::from_be_bytes(length)).unwrap()];
+        [&head[..], &body].concat()
+    }
+
+    struct Peer {
+        counter: Counter,
+        meter: Arc<HeadMeter>,
+    }
+
+    impl Peer {
+        fn new(budget: usize) -> Self {
+            let mut peer = Self {
+                counter: Counter::new(),
+                meter: HeadBudget::new(budget, budget).meter(None),
+            };
+            peer.sends(&[0; PREFACE]).unwrap();
+            peer
+        }
+
+        fn sends(&mut self, bytes: &[u8]) -> Result<(), Flood> {
+            self.counter.read(bytes, 0, &self.meter)
+        }
+
+        /// Returns how many of these frames it may send, of at most 100,000.
+        fn how_many(&mut self, frames: &[u8]) -> (usize, Option<Flood>) {
+            for sent in 0..100_000 {
+                if let Err(flood) = self.sends(frames) {
+                    return (sent, Some(flood));
+                }
+            }
+            (100_000, None)
+        }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn frames_that_carry_nothing_are_allowed_in_proportion_to_requests_and_time() {
+        let ping = frame(6, 0, 8);
+        for (kind, flags, length) in [
+            (SETTINGS, 0, 0),
+            (6, 0, 8),
+            (2, 0, 5),
+            (8, 0, 4),
+            (77, 0, 0),
+            (DATA, 0, 0),
+        ] {
+            let (sent, flood) = Peer::new(0).how_many(&frame(kind, flags, length));
+            assert_eq!((sent, flood), (1_000, Some(Flood::Empty)), "{kind}");
+        }
+        let mut peer = Peer::new(0);
+        peer.sends(&frame(HEADERS, END_HEADERS, 10).repeat(10))
+            .unwrap();
+        assert_eq!(peer.how_many(&ping).0, 1_100);
+        tokio::time::advance(Duration::from_secs(5)).await;
+        assert_eq!(peer.how_many(&ping).0, 49, "one was refused before");
+        peer.sends(&frame(DATA, 0, 16_384)).unwrap();
+        assert_eq!(peer.how_many(&ping).0, 15);
+    }
+
+    #[tokio::test]
+    async fn half_of_the_requests_and_some_more_may_be_reset() {
+        let request = frame(HEADERS, END_HEADERS | END_STREAM, 10);
+        let reset = [request.clone(), frame(RST_STREAM, 0, 4)].concat();
+        assert_eq!(Peer::new(0).how_many(&reset), (200, Some(Flood::Resets)));
+        let now_and_then = [request.repeat(2), frame(RST_STREAM, 0, 4)].concat();
+        assert_eq!(Peer::new(0).how_many(&now_and_then).1, None);
+    }
+
+    #[tokio::test]
+    async fn a_head_takes_of_the_budget_while_it_arrives() {
+        let part = frame(CONTINUATION, 0, 16_384);
+        let mut peer = Peer::new(100_000);
+        peer.sends(&frame(HEADERS, 0, 16_384)).unwrap();
+        assert_eq!(
+            peer.how_many(&part),
+            (7, Some(Flood::Heads)),
+            "and 32 KiB are free"
+        );
+        let mut peer = Peer::new(100_000);
+        let whole = [
+            frame(HEADERS, 0, 16_384),
+            part.repeat(5),
+            frame(CONTINUATION, END_HEADERS, 1),
+        ];
+        for _ in 0..10 {
+            peer.sends(&whole.concat()).unwrap();
+        }
+    }
+
+    #[tokio::test]
+    async fn frames_are_counted_however_they_are_cut() {
+        let all = [
+            frame(SETTINGS, 0, 6),
+            frame(HEADERS, END_HEADERS, 20),
+            frame(DATA, END_STREAM, 30),
+        ];
+        let mut peer = Peer::new(0);
+        for piece in all.concat().chunks(4) {
+            peer.sends(piece).unwrap();
+        }
+        let counter = &peer.counter;
+        assert_eq!(
+            (counter.requests, counter.empty, counter.body_bytes),
+            (1, 1, 30)
+        );
+        assert_eq!((counter.left, counter.known), (0, 0));
+    }
+}

@@ -1,0 +1,364 @@
+//! The requests of one connection of HTTP/2: how many are in progress, and which are too slow.
+//!
+//! A connection is in use while it has a request in progress. Each request runs in a task of its own.
+//! Its task ends, which resets the request, if its peer does not take the response: by its own window,
+//! while it could read more of the connection. A request that takes long becomes long-lived, as in
+//! HTTP/1.1; where too many are, one whose response does not move is reset.
+
+use std::pin::Pin;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::task::{Context, Poll, ready};
+use std::time::Duration;
+
+use axum::body::Body;
+use axum::http::Response;
+use bytes::Bytes;
+use hyper::body::{Body as HttpBody, Frame, SizeHint};
+use hyper::rt::Executor;
+use tokio::time::{Instant, Sleep};
+
+use super::frames::{Mark, Transfer};
+use crate::minimum_rate::{Pace, Waiting};
+use crate::places::{Lasting, Place, Stay};
+use crate::serve::ConnectionLimits;
+
+/// The largest piece of a response that is handed over at once: a frame. What is handed over is in
+/// memory until the peer takes it.
+const PIECE: usize = 16 * 1_024;
+
+tokio::task_local! {
+    /// The request whose task this is.
+    static CURRENT: Open;
+}
+
+/// The requests of one connection.
+#[derive(Debug)]
+pub(super) struct Streams {
+    place: Place,
+    transfer: Arc<Transfer>,
+    limits: ConnectionLimits,
+    pace: Pace,
+    open: Mutex<Count>,
+}
+
+#[derive(Debug)]
+struct Count {
+    open: usize,
+    /// Since when there is none, or since when there is one.
+    since: Instant,
+}
+
+impl Streams {
+    /// A new connection, without requests.
+    pub(super) fn new(
+        place: Place,
+        transfer: Arc<Transfer>,
+        limits: ConnectionLimits,
+        pace: Pace,
+    ) -> Arc<Self> {
+        Arc::new(Self {
+            place,
+            transfer,
+            limits,
+            pace,
+            open: Mutex::new(Count {
+                open: 0,
+                since: Instant::now(),
+            }),
+        })
+    }
+
+    fn count(&self) -> MutexGuard<'_, Count> {
+        self.open.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn opened(&self) {
+        let mut count = self.count();
+        count.open += 1;
+        if count.open == 1 {
+            count.since = Instant::now();
+            // Under the lock, so that the slot's state is always that of the last change.
+            self.place.use_it();
+        }
+    }
+
+    fn closed(&self) {
+        let mut count = self.count();
+        count.open -= 1;
+        if count.open == 0 {
+            count.since = Instant::now();
+            self.place.wait();
+        }
+    }
+
+    /// Waits until there was no request in progress for as long as a connection may be idle. Meanwhile
+    /// it looks whether the peer reads.
+    pub(super) async fn idle(&self) {
+        let mut before = self.transfer.moved();
+        loop {
+            let now = Instant::now();
+            let moved = self.transfer.moved();
+            let wait = {
+                let count = self.count();
+                let idle = now - count.since;
+                match self.limits.head.checked_sub(idle) {
+                    _ if count.open > 0 => {
+                        self.look(moved.wrapping_sub(before));
+                        self.limits.long
+                    }
+                    None | Some(Duration::ZERO) => return,
+                    Some(left) => left.min(self.limits.long),
+                }
+            };
+            before = moved;
+            tokio::time::sleep_until(now + wait).await;
+        }
+    }
+
+    /// Decides whether the connection gives way to new ones, after `more` bytes were transferred
+    /// within the time of a long request.
+    fn look(&self, more: u64) {
+        let took = self.limits.long.as_millis();
+        let keeps_pace = self.keeps_pace(more, took);
+        if self.transfer.is_blocked() && !keeps_pace {
+            self.place.lag();
+        } else {
+            self.place.use_it();
+        }
+    }
+
+    fn keeps_pace(&self, bytes: u64, took: u128) -> bool {
+        u128::from(bytes) * self.pace.within.as_millis() >= u128::from(self.pace.bytes) * took
+    }
+
+    /// Waits until no request was in progress for this time, from now on.
+    pub(super) async fn quiet(&self, time: Duration) {
+        let from = Instant::now();
+        loop {
+            let end = {
+                let count = self.count();
+                let since = if count.open > 0 {
+                    Instant::now()
+                } else {
+                    count.since.max(from)
+                };
+                since + time
+            };
+            if end <= Instant::now() {
+                return;
+            }
+            tokio::time::sleep_until(end).await;
+        }
+    }
+}
+
+/// Runs each request of a connection in a task of its own.
+#[derive(Clone, Debug)]
+pub(super) struct Tasks(pub(super) Arc<Streams>);
+
+impl<F> Executor<F> for Tasks
+where
+    F: Future<Output = ()> + Send + 'static,
+{
+    fn execute(&self, answering: F) {
+        let open = Open::new(Arc::clone(&self.0));
+        let answering = CURRENT.scope(open.clone(), answering);
+        tokio::spawn(async move {
+            let too_slow = std::future::poll_fn(|context| open.0.poll_too_slow(context));
+            tokio::select! {
+                biased;
+                () = answering => {}
+                () = too_slow => tracing::debug!("a request whose peer does not read is reset"),
+            }
+        });
+    }
+}
+
+/// A request in progress.
+#[derive(Clone, Debug)]
+pub(super) struct Open(Arc<Stream>);
+
+#[derive(Debug)]
+struct Stream {
+    connection: Arc<Streams>,
+    stay: Stay,
+    state: Mutex<State>,
+}
+
+#[derive(Debug)]
+struct State {
+    /// The length of the piece of the response that waits for the peer, and what had been transferred
+    /// when it began to.
+    waiting: Option<(u64, Mark)>,
+    reading: Waiting,
+    /// The bytes of the response that were taken since the last check, and when the next one is.
+    taken: u64,
+    check: Option<Pin<Box<Sleep>>>,
+    /// Set if it takes long and counts as long-lived.
+    lasting: Option<Lasting>,
+}
+
+impl Open {
+    fn new(connection: Arc<Streams>) -> Self {
+        connection.opened();
+        Self(Arc::new(Stream {
+            stay: Stay::at(&connection.place),
+            state: Mutex::new(State {
+                waiting: None,
+                reading: Waiting::new(connection.pace),
+                taken: 0,
+                check: None,
+                lasting: None,
+            }),
+            connection,
+        }))
+    }
+
+    /// Returns the request whose task this is.
+    pub(super) fn current() -> Self {
+        CURRENT.with(Clone::clone)
+    }
+
+    /// Returns its slot.
+    pub(super) fn stay(&self) -> &Stay {
+        &self.0.stay
+    }
+}
+
+impl Drop for Stream {
+    fn drop(&mut self) {
+        self.connection.closed();
+    }
+}
+
+impl Stream {
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Records that the piece of the response that was handed over last has found room.
+    fn taken(&self) {
+        let mut state = self.state();
+        if let Some((bytes, _)) = state.waiting.take() {
+            state.reading.moved(bytes);
+            state.taken += bytes;
+        }
+    }
+
+    /// Records that a piece of the response waits for the peer.
+    fn wait_for_peer(&self, bytes: usize) {
+        let bytes = u64::try_from(bytes).unwrap_or(u64::MAX);
+        self.state().waiting = Some((bytes, self.connection.transfer.mark()));
+    }
+
+    /// Ready if the request must be reset.
+    fn poll_too_slow(&self, context: &mut Context<'_>) -> Poll<()> {
+        let (connection, mut state) = (&*self.connection, self.state());
+        let state = &mut *state;
+        while let Some((_, mark)) = &mut state.waiting {
+            if state.reading.poll_over(context).is_pending() {
+                break;
+            }
+            if !connection.transfer.was_busy_since(*mark, connection.pace) {
+                return Poll::Ready(());
+            }
+            *mark = connection.transfer.mark();
+            state.reading = Waiting::new(connection.pace);
+        }
+        let long = connection.limits.long;
+        loop {
+            let check = state
+                .check
+                .get_or_insert_with(|| Box::pin(tokio::time::sleep_until(Instant::now() + long)));
+            ready!(check.as_mut().poll(context));
+            check.as_mut().reset(Instant::now() + long);
+            if self.may_not_go_on(state) {
+                return Poll::Ready(());
+            }
+        }
+    }
+
+    /// Decides about a request that takes long, as for a connection of HTTP/1.1.
+    fn may_not_go_on(&self, state: &mut State) -> bool {
+        let taken = std::mem::take(&mut state.taken);
+        if self.stay.is_upload() || self.stay.lasts_beside(state.lasting.as_ref()) {
+            return false;
+        }
+        let took = self.connection.limits.long.as_millis();
+        if self.connection.keeps_pace(taken, took) {
+            return false;
+        }
+        if state.lasting.is_none() {
+            state.lasting = self.stay.last().ok();
+        }
+        state.lasting.is_none()
+    }
+}
+
+/// The body of a response, in pieces that its peer takes one after the other.
+#[derive(Debug)]
+pub(super) struct Answer {
+    body: Body,
+    /// What is left of a part of the body.
+    rest: Bytes,
+    stream: Open,
+    /// Set for a stream of events.
+    _lasting: Option<Lasting>,
+}
+
+impl Answer {
+    /// Moves the request into the body of its response.
+    pub(super) fn of(stream: Open, mut response: Response<Body>) -> Response<Self> {
+        let lasting = response.extensions_mut().remove::<Lasting>();
+        response.map(|body| Self {
+            body,
+            rest: Bytes::new(),
+            stream,
+            _lasting: lasting,
+        })
+    }
+}
+
+impl HttpBody for Answer {
+    type Data = Bytes;
+    type Error = axum::Error;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, axum::Error>>> {
+        let this = &mut *self;
+        this.stream.0.taken();
+        if this.rest.is_empty() {
+            match ready!(Pin::new(&mut this.body).poll_frame(context)) {
+                None => return Poll::Ready(None),
+                Some(Err(error)) => return Poll::Ready(Some(Err(error))),
+                Some(Ok(frame)) => match frame.into_data() {
+                    Ok(data) => this.rest = data,
+                    Err(other) => return Poll::Ready(Some(Ok(other))),
+                },
+            }
+        }
+        let piece = this.rest.split_to(this.rest.len().min(PIECE));
+        this.stream.0.wait_for_peer(piece.len());
+        Poll::Ready(Some(Ok(Frame::data(piece))))
+    }
+
+    fn is_end_stream(&self) -> bool {
+        self.rest.is_empty() && self.body.is_end_stream()
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        let rest = u64::try_from(self.rest.len()).unwrap_or(u64::MAX);
+        let hint = self.body.size_hint();
+        if rest == 0 {
+            return hint;
+        }
+        let mut all = SizeHint::new();
+        all.set_lower(hint.lower().saturating_add(rest));
+        if let Some(upper) = hint.upper() {
+            all.set_upper(upper.saturating_add(rest));
+        }
+        all
+    }
+}

@@ -1,0 +1,125 @@
+//! The listener for plain HTTP: every address of the platform is redirected to https, and nothing else
+//! is answered.
+
+use std::net::{IpAddr, SocketAddr};
+
+use axum::body::Body;
+use axum::http::{HeaderValue, Request, StatusCode, header};
+use axum::response::{IntoResponse as _, Response};
+use platform_protocol::problem::ProblemCode;
+
+use crate::app::state::AppState;
+use crate::games::hosts::requested_host;
+use crate::origin::PlatformOrigin;
+use crate::web::api_error::ApiError;
+use crate::web::request_id::{RequestId, X_REQUEST_ID};
+use crate::web::serve::Application;
+
+/// Redirects to https.
+#[derive(Clone, Debug)]
+pub(super) struct Redirect(AppState);
+
+impl Redirect {
+    /// Redirects to the addresses of this platform.
+    pub(super) const fn new(state: AppState) -> Self {
+        Self(state)
+    }
+}
+
+impl Application for Redirect {
+    async fn answer(&self, _peer: SocketAddr, request: Request<Body>) -> Response {
+        let platform = &self.0.platform;
+        let id = RequestId::generate(&*platform.entropy);
+        let (parts, _) = request.into_parts();
+        let target = parts
+            .uri
+            .path_and_query()
+            .map_or("/", |target| target.as_str());
+        let found = requested_host(&parts, false)
+            .and_then(|host| Ok(address(&platform.origin, &host).ok_or(ProblemCode::UnknownHost)?))
+            .and_then(|address| {
+                HeaderValue::try_from(format!("{address}{target}"))
+                    .map_err(|_| ProblemCode::InvalidRequest.into())
+            });
+        let mut response = match found {
+            Ok(address) => {
+                let to = [(header::LOCATION, address)];
+                (StatusCode::PERMANENT_REDIRECT, to).into_response()
+            }
+            Err(refusal) => {
+                let mut response = ApiError::into_response(refusal);
+                if let Some(error) = response.extensions_mut().remove::<ApiError>() {
+                    *response.body_mut() = error.body(&platform.auth_url, &id);
+                    response.headers_mut().remove(header::CONTENT_LENGTH);
+                }
+                response
+            }
+        };
+        let headers = response.headers_mut();
+        headers.insert(X_REQUEST_ID, id.header().clone());
+        headers.insert(
+            header::X_CONTENT_TYPE_OPTIONS,
+            HeaderValue::from_static("nosniff"),
+        );
+        response
+    }
+
+    fn explain_unread(&self, status: StatusCode) -> (RequestId, Vec<u8>) {
+        let platform = &self.0.platform;
+        let id = RequestId::generate(&*platform.entropy);
+        let body = ApiError::unread(status).problem(&platform.auth_url, &id);
+        (id, body)
+    }
+
+    fn trusts(&self, address: IpAddr) -> bool {
+        self.0.platform.config.trusts(address)
+    }
+}
+
+/// Returns the origin with https of a host, if it is one of the platform's. Whether there is such a
+/// game is said over https.
+fn address(origin: &PlatformOrigin, host: &str) -> Option<String> {
+    let name = host.split(':').next()?.to_ascii_lowercase();
+    let Some(label) = name.strip_suffix(origin.host()) else {
+        return None;
+    };
+    match label.strip_suffix('.') {
+        None if label.is_empty() => Some(origin.to_string()),
+        Some(label) => {
+            let valid =
+                |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'-';
+            let is_label = !label.is_empty() && label.bytes().all(valid);
+            is_label.then(|| origin.sub_domain(label))
+        }
+        None => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_the_platforms_own_hosts_have_an_address() {
+        let origin: PlatformOrigin = "https://play.example:8443".parse().unwrap();
+        for (host, expected) in [
+            ("play.example", Some("https://play.example:8443")),
+            ("play.example:80", Some("https://play.example:8443")),
+            (
+                "Demo.Play.example:8080",
+                Some("https://demo.play.example:8443"),
+            ),
+            ("a--b.play.example", Some("https://a--b.play.example:8443")),
+            ("a.b.play.example", None),
+            ("notplay.example", None),
+            (".play.example", None),
+            ("play.example.", None),
+            ("play.example@evil.example", None),
+            ("evil.example/.play.example", None),
+            ("evil.example", None),
+            ("", None),
+        ] {
+            assert_eq!(address(&origin, host).as_deref(), expected, "{host}");
+        }
+    }
+}

@@ -1,0 +1,55 @@
+//! The server program with TLS of its own, without a proxy in front.
+
+use platform_tests::browser::{Engine, Stage};
+use platform_tests::server::Server;
+use platform_tests::shared;
+use tempfile::TempDir;
+
+platform_tests::browser_tests![the_demo_plays_over_https_of_the_server_itself];
+
+/// A name of its own: a browser could remember that it needs https.
+const PLATFORM: &str = "tls.localhost";
+
+async fn the_demo_plays_over_https_of_the_server_itself(stage: Stage) {
+    // All requests of WebKit go through a proxy, which knows no TLS.
+    if stage.engine() == Engine::WebKit
+        || shared::leave_out("the_demo_plays_over_https_of_the_server_itself")
+    {
+        return;
+    }
+    let data = TempDir::with_prefix("platform-tests-").unwrap();
+    let names = [PLATFORM.to_owned(), format!("*.{PLATFORM}")];
+    let made = rcgen::generate_simple_self_signed(names).unwrap();
+    let (certificate, key) = (data.path().join("tls.pem"), data.path().join("tls.key"));
+    std::fs::write(&certificate, made.cert.pem()).unwrap();
+    std::fs::write(&key, made.signing_key.serialize_pem()).unwrap();
+    let port = free_port();
+    let settings = format!(
+        "origin = \"https://{PLATFORM}:{port}\"\nlisten = \"127.0.0.1:{port}\"\ntls = \"files\"\n\
+         tls_certificates = {certificate:?}\ntls_keys = {key:?}\n"
+    );
+    let listen = format!("127.0.0.1:{port}");
+    let server = Server::start_set(data.path(), &settings, &[("PLATFORM_LISTEN", &listen)]).await;
+    stage
+        .open(&format!("https://demo.{PLATFORM}:{port}/"))
+        .await;
+    let me = stage
+        .run("return (await platform.fetch('/api/me')).json()")
+        .await;
+    assert_eq!(me["is_anon"], true);
+    let protocol = "return performance.getEntriesByType('resource')\
+                    .find(entry => entry.name.endsWith('/runtime.js')).nextHopProtocol";
+    assert_eq!(stage.run(protocol).await, "h2");
+    stage.reload().await;
+    let again = stage
+        .run("return (await platform.fetch('/api/me')).json()")
+        .await;
+    assert_eq!(again["sub"], me["sub"], "the browser keeps the session");
+    server.stop().await;
+}
+
+/// Returns a port that nobody listens on: the origin contains it before the server has started.
+fn free_port() -> u16 {
+    let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    listener.local_addr().unwrap().port()
+}
