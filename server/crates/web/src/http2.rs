@@ -22,7 +22,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use axum::body::Body;
-use axum::http::{HeaderValue, Response, StatusCode, header};
+use axum::http::{HeaderValue, Method, Response, StatusCode, header};
+use hyper::body::Body as _;
 use hyper::server::conn::http2::Builder;
 use hyper::service::service_fn;
 use hyper_util::rt::TokioIo;
@@ -157,9 +158,30 @@ async fn respond<A: Application>(
         return refuse(app, StatusCode::REQUEST_HEADER_FIELDS_TOO_LARGE);
     };
     request.extensions_mut().insert(stream.stay().clone());
+    let is_head = request.method() == Method::HEAD;
     let response = app.answer(peer, request).await;
     drop(held);
-    response
+    if is_head {
+        without_body(response)
+    } else {
+        response
+    }
+}
+
+/// The response to a `HEAD`, of which hyper leaves out the body in HTTP/1.1 alone.
+fn without_body(mut response: Response<Body>) -> Response<Body> {
+    if let Some(length) = response
+        .body()
+        .size_hint()
+        .exact()
+        .filter(|length| *length > 0)
+    {
+        let headers = response.headers_mut();
+        headers
+            .entry(header::CONTENT_LENGTH)
+            .or_insert_with(|| length.into());
+    }
+    response.map(|_| Body::empty())
 }
 
 /// The response to a request that the application does not see.

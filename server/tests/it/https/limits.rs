@@ -267,7 +267,7 @@ async fn connections_without_a_request_give_way_and_those_with_one_do_not() {
         ..ConnectionLimits::default()
     };
     let (secure, address, _stopping) = serve(limits).await;
-    for (window, path) in [(0, LARGE)] {
+    for (window, path) in [(0, LARGE), (1, "/")] {
         is_left_alone(&secure, address, window, path).await;
     }
 }

@@ -243,6 +243,25 @@ async fn both_versions_of_tls_and_both_protocols_give_the_same_answer() {
 }
 
 #[tokio::test]
+async fn a_head_has_no_body_and_the_headers_of_a_get_over_http_2() {
+    let secure = Secure::start().await;
+    let mut sender = secure.http2(secure.app.running.address).await;
+    for path in ["/game.js", "/", "/missing", "/__platform/runtime.js"] {
+        let url = format!("https://demo.platform.localhost{path}");
+        let mut answers = Vec::new();
+        for method in ["GET", "HEAD"] {
+            let sent = sender.send_request(request(method, &url, &[]));
+            answers.push(whole(soon(sent).await.unwrap()).await);
+        }
+        let [get, head] = &answers[..] else { panic!() };
+        assert_eq!(get.status(), head.status(), "{path}");
+        let length = |answer: &Response<String>| answer.headers().get("content-length").cloned();
+        assert_eq!(length(get), length(head), "{path}");
+        assert!(!get.body().is_empty() && head.body().is_empty(), "{path}");
+    }
+}
+
+#[tokio::test]
 async fn a_player_has_a_cookie_of_the_host_and_origins_are_checked_over_http_2() {
     let secure = Secure::start().await;
     let mut sender = secure.http2(secure.app.running.address).await;

@@ -1,6 +1,7 @@
 //! The requests of one connection of HTTP/2: how many are in progress, and which are too slow.
 //!
-//! A connection is in use while it has a request in progress. Each request runs in a task of its own.
+//! A connection is in use while it has a request in progress, or a part of a response that is not yet
+//! sent. Each request runs in a task of its own.
 //! Its task ends, which resets the request, if its peer does not take the response: by its own window,
 //! while it could read more of the connection. A request that takes long becomes long-lived, as in
 //! HTTP/1.1; where too many are, one whose response does not move is reset.
@@ -43,8 +44,11 @@ pub(super) struct Streams {
 
 #[derive(Debug)]
 struct Count {
+    /// The requests whose tasks run.
     open: usize,
-    /// Since when there is none, or since when there is one.
+    /// The pieces of responses that are handed over and not yet sent.
+    unsent: usize,
+    /// Since when no task runs, or since when one does.
     since: Instant,
 }
 
@@ -63,6 +67,7 @@ impl Streams {
             pace,
             open: Mutex::new(Count {
                 open: 0,
+                unsent: 0,
                 since: Instant::now(),
             }),
         })
@@ -87,6 +92,18 @@ impl Streams {
         count.open -= 1;
         if count.open == 0 {
             count.since = Instant::now();
+            self.wait_if_all_is_sent(&count);
+        }
+    }
+
+    fn sent(&self) {
+        let mut count = self.count();
+        count.unsent -= 1;
+        self.wait_if_all_is_sent(&count);
+    }
+
+    fn wait_if_all_is_sent(&self, count: &Count) {
+        if (count.open, count.unsent) == (0, 0) {
             self.place.wait();
         }
     }
@@ -319,6 +336,34 @@ impl Answer {
     }
 }
 
+/// A piece of a response that is handed over. It is dropped once it is sent.
+struct Unsent {
+    piece: Bytes,
+    connection: Arc<Streams>,
+}
+
+impl Unsent {
+    fn new(piece: Bytes, connection: &Arc<Streams>) -> Self {
+        connection.count().unsent += 1;
+        Self {
+            piece,
+            connection: Arc::clone(connection),
+        }
+    }
+}
+
+impl AsRef<[u8]> for Unsent {
+    fn as_ref(&self) -> &[u8] {
+        &self.piece
+    }
+}
+
+impl Drop for Unsent {
+    fn drop(&mut self) {
+        self.connection.sent();
+    }
+}
+
 impl HttpBody for Answer {
     type Data = Bytes;
     type Error = axum::Error;
@@ -341,7 +386,8 @@ impl HttpBody for Answer {
         }
         let piece = this.rest.split_to(this.rest.len().min(PIECE));
         this.stream.0.wait_for_peer(piece.len());
-        Poll::Ready(Some(Ok(Frame::data(piece))))
+        let unsent = Unsent::new(piece, &this.stream.0.connection);
+        Poll::Ready(Some(Ok(Frame::data(Bytes::from_owner(unsent)))))
     }
 
     fn is_end_stream(&self) -> bool {
