@@ -19,8 +19,8 @@ use tower::ServiceExt as _;
 
 use crate::app::error_page::{self, GameLink, Ways};
 use crate::app::guard::{HANDLING, guard};
-use crate::app::overload::{Class, Overload};
 use crate::app::matched_route::with_route;
+use crate::app::overload::{Class, Overload};
 use crate::app::routes::Routes;
 use crate::app::state::AppState;
 use crate::auth::panes::{self, PaneSession};

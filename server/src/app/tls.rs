@@ -50,7 +50,7 @@ impl Tls {
         let certificates = Arc::new(certificates);
         let https = Https::new(certificates.certificates())?;
         let redirect = match config.tls.redirect_listen {
-            Some(address) => Some(listen(address, "PLATFORM_REDIRECT_LISTEN").await?),
+            Some(address) => Some(listen(None, address, "PLATFORM_REDIRECT_LISTEN").await?),
             None => None,
         };
         let (redirect, redirecting) = redirect.unzip();

@@ -131,7 +131,7 @@ impl Secure {
         let (stopping, stopped) = watch::channel(false);
         let state = self.app.running.state.clone();
         let routes = platform_server::app::routes::routes(&state);
-        let app = platform_server::app::entry::App { state, routes };
+        let app = platform_server::app::entry::App::new(state, routes);
         let https = self.app.running.tls.as_ref().unwrap().https();
         let serving = tokio::spawn(serve_with(listener, Some(https), app, limits, stopped));
         (address, stopping, serving)
