@@ -118,7 +118,7 @@ impl App {
     #[must_use]
     pub fn new(state: AppState, routes: Routes) -> Self {
         let limit = Duration::from_millis(state.platform.config.overload_millis.into());
-        let overload = Arc::new(Overload::new(limit));
+        let overload = Arc::new(Overload::new(limit, &state.platform.metrics));
         Self {
             state,
             routes,

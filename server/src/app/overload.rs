@@ -16,6 +16,7 @@ use platform_protocol::problem::ProblemCode;
 use tokio::time::Instant;
 
 use crate::games::hosts::Site;
+use crate::platform::metrics::{Metrics, Tally};
 use crate::web::api_error::ApiError;
 
 /// How often the wait is measured.
@@ -89,17 +90,25 @@ pub struct Overload {
     shares: [AtomicU32; 3],
     /// What the shares have added up to, by class.
     turns: [AtomicU32; 3],
+    /// Counts the refusals, by class.
+    refusals: [Tally; 3],
 }
 
 impl Overload {
     /// Creates it for waits from `limit` on; with zero, nothing is ever refused.
     #[must_use]
-    pub fn new(limit: Duration) -> Self {
+    pub fn new(limit: Duration, metrics: &Metrics) -> Self {
         Self {
             limit,
             begun: AtomicU32::new(0),
             shares: Default::default(),
             turns: Default::default(),
+            refusals: [
+                "overload-deferrable",
+                "overload-ordinary",
+                "overload-essential",
+            ]
+            .map(|name| metrics.refusals(name)),
         }
     }
 
@@ -120,6 +129,7 @@ impl Overload {
         if turn % PARTS + share < PARTS {
             return Ok(());
         }
+        self.refusals[place].count();
         // Not all at the same moment.
         let seconds = HeaderValue::from(1 + turn / PARTS % 4);
         let refusal = ApiError::new(ProblemCode::Unavailable).with_detail(REFUSED);
@@ -249,7 +259,7 @@ mod tests {
 
     #[test]
     fn what_matters_least_is_refused_first_and_tokens_are_never_all_refused() {
-        let overload = Overload::new(LIMIT);
+        let overload = Overload::new(LIMIT, &Metrics::default());
         let all = [Class::Deferrable, Class::Ordinary, Class::Essential];
         let refused = |pressure| {
             overload.set(pressure);
@@ -265,7 +275,7 @@ mod tests {
 
     #[test]
     fn a_refusal_says_when_to_come_again_and_not_to_all_the_same() {
-        let overload = Overload::new(LIMIT);
+        let overload = Overload::new(LIMIT, &Metrics::default());
         overload.set(1.0);
         let seconds = (0..8).map(|_| {
             let refusal = overload.admit(Class::Deferrable).unwrap_err();
@@ -289,6 +299,8 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn without_a_limit_nothing_is_watched() {
-        Overload::new(Duration::ZERO).watch().await;
+        Overload::new(Duration::ZERO, &Metrics::default())
+            .watch()
+            .await;
     }
 }
