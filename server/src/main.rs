@@ -115,15 +115,7 @@ fn run(Arguments { config, command }: Arguments) -> Result<(), Failure> {
         Command::Serve { no_demo } => {
             let mut config = settings()?;
             config.demo = !no_demo;
-            // Held until everything has stopped.
-            let _lock = FolderLock::take(&config).map_err(|error| error.to_string())?;
-            require_whole(&config).map_err(|error| error.to_string())?;
-            let runtime = runtime()?;
-            let served = runtime.block_on(serve(config));
-            // Everything that was acknowledged is on the disk. What may still run is a backup that
-            // nobody waits for.
-            runtime.shutdown_timeout(LEFT_OVER);
-            served
+            serve_to_the_end(config)
         }
         Command::Keys { command } => {
             let config = settings()?;
@@ -198,6 +190,19 @@ fn run(Arguments { config, command }: Arguments) -> Result<(), Failure> {
             Ok(())
         }
     }
+}
+
+/// Serves until a signal, and waits for what is still running.
+fn serve_to_the_end(config: Config) -> Result<(), Failure> {
+    // Held until everything has stopped.
+    let _lock = FolderLock::take(&config).map_err(|error| error.to_string())?;
+    require_whole(&config).map_err(|error| error.to_string())?;
+    let runtime = runtime()?;
+    let served = runtime.block_on(serve(config));
+    // Everything that was acknowledged is on the disk. What may still run is a backup that nobody
+    // waits for.
+    runtime.shutdown_timeout(LEFT_OVER);
+    served
 }
 
 fn read(path: Option<&Path>) -> Result<Config, Failure> {

@@ -455,8 +455,7 @@ const answered = async (response, minting) => {
       `The dev server gave no test player (${status}): start it with \`platform dev\`.`,
     ...body,
     header: headers.get("X-Request-Id"),
-    seconds:
-      body && status < 503 ? body.expires_in : !local && headers.get("Retry-After"),
+    seconds: body && status < 503 ? body.expires_in : !local && headers.get("Retry-After"),
   };
 };
 

@@ -160,7 +160,6 @@ impl Overload {
         let mut was_refusing = false;
         loop {
             let due = Instant::now() + EVERY;
-            #[expect(clippy::disallowed_methods, reason = "the wait itself is measured")]
             tokio::time::sleep_until(due).await;
             // The timer of the runtime counts in milliseconds.
             let waited = due.elapsed().saturating_sub(Duration::from_millis(1));

@@ -275,15 +275,10 @@ async fn start_listening(
     }
     state.hosting.refresh_all().await?;
     let app = App::new(state.clone(), routes_with(&state, api));
-    let overload = Arc::clone(&app.overload);
     let limits = ConnectionLimits::of_this_process();
     let mut background = jobs::start(&state);
-    background.spawn(async move { overload.watch().await });
-    if let Some(tls) = &mut tls {
-        tls.start(&app, limits, &stopped, (&mut server, &mut background));
-    }
-    let https = tls.as_ref().map(Tls::https);
-    server.spawn(serve_with(listener, https, app, limits, stopped));
+    let tasks = (&mut server, &mut background);
+    serve_visitors(app, (listener, tls.as_mut()), (limits, stopped), tasks);
     let readiness = readiness(&state);
     let operations = operations.map(|(listener, address)| {
         let app = Operations::new(state.clone(), Arc::clone(&readiness));
@@ -301,6 +296,22 @@ async fn start_listening(
         stopping,
         server,
     })
+}
+
+/// Begins to serve visitors, with TLS of the platform's own if the settings want it.
+fn serve_visitors(
+    app: App,
+    (listener, tls): (TcpListener, Option<&mut Tls>),
+    (limits, stopped): (ConnectionLimits, watch::Receiver<bool>),
+    (server, background): (&mut JoinSet<()>, &mut JoinSet<()>),
+) {
+    let overload = Arc::clone(&app.overload);
+    background.spawn(async move { overload.watch().await });
+    let https = tls.map(|tls| {
+        tls.start(&app, limits, &stopped, (server, background));
+        tls.https()
+    });
+    server.spawn(serve_with(listener, https, app, limits, stopped));
 }
 
 /// Returns what counts, if somebody can read it.

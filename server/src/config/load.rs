@@ -237,6 +237,7 @@ fn wrong_kind() -> String {
 }
 
 /// Parses one setting and stores it.
+#[expect(clippy::too_many_lines, reason = "one line for each setting")]
 fn apply(config: &mut Config, setting: &Setting, text: &str) -> Result<(), String> {
     let text = text.trim();
     if text.is_empty()

@@ -124,6 +124,7 @@ fn quoted_paths(paths: &[PathBuf]) -> Option<String> {
     (!paths.is_empty()).then(|| quoted_list(&paths))
 }
 
+#[expect(clippy::too_many_lines, reason = "one line for each setting")]
 fn value_of(config: &Config, key: Key) -> Option<String> {
     Some(match key {
         Key::Origin => quoted(&origin(config)?.to_string()),

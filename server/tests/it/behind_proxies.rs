@@ -106,7 +106,7 @@ impl Kind {
         let server = app.running.address.to_string();
         let names = ("play.example", NAME.to_owned());
         let keys = ("/etc/ssl/platform", folder.display().to_string());
-        let behind = ("127.0.0.1:8787", server.clone());
+        let behind = ("127.0.0.1:8787", server);
         let path = |name: &str| folder.join(name);
         let write = |name: &str, text: String| -> PathBuf {
             std::fs::write(path(name), text).unwrap();

@@ -72,8 +72,11 @@ fn sample(line: &str) -> Sample {
     }
 }
 
+/// A series by its name and labels, and its value.
+type Expected<'a> = (&'a str, &'a [(&'a str, &'a str)], f64);
+
 /// Equal, for numbers that were only counted.
-fn assert_counted(scrape: &Scrape, expected: &[(&str, &[(&str, &str)], f64)]) {
+fn assert_counted(scrape: &Scrape, expected: &[Expected<'_>]) {
     for (name, labels, value) in expected {
         let found = scrape.value(name, labels);
         assert!(

@@ -46,7 +46,7 @@ impl Certificate {
         let chain: Result<Vec<_>, _> = CertificateDer::pem_slice_iter(chain).collect();
         let chain = chain.map_err(|_| CertificateError::Unreadable)?;
         let key = PrivateKeyDer::from_pem_slice(key).map_err(|_| CertificateError::NoKey)?;
-        Self::new(chain, key)
+        Self::new(chain, &key)
     }
 
     /// Uses a chain and a private key in DER.
@@ -55,7 +55,7 @@ impl Certificate {
     /// [`CertificateError`]
     pub fn new(
         chain: Vec<CertificateDer<'static>>,
-        key: PrivateKeyDer<'static>,
+        key: &PrivateKeyDer<'static>,
     ) -> Result<Self, CertificateError> {
         let first = chain.first().ok_or(CertificateError::NoCertificate)?;
         let (_, parsed) =
@@ -66,7 +66,7 @@ impl Certificate {
             validity.not_after.timestamp(),
         );
         ParsedCertificate::try_from(first).map_err(|_| CertificateError::Unreadable)?;
-        let key = ring::sign::any_supported_type(&key).map_err(|_| CertificateError::Key)?;
+        let key = ring::sign::any_supported_type(key).map_err(|_| CertificateError::Key)?;
         let key = CertifiedKey::new(chain, key);
         key.keys_match().map_err(|_| CertificateError::OtherKey)?;
         Ok(Self {

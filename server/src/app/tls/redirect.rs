@@ -80,9 +80,7 @@ impl Application for Redirect {
 /// game is said over https.
 fn address(origin: &PlatformOrigin, host: &str) -> Option<String> {
     let name = host.split(':').next()?.to_ascii_lowercase();
-    let Some(label) = name.strip_suffix(origin.host()) else {
-        return None;
-    };
+    let label = name.strip_suffix(origin.host())?;
     match label.strip_suffix('.') {
         None if label.is_empty() => Some(origin.to_string()),
         Some(label) => {
