@@ -239,10 +239,10 @@ async fn who_signs_in_again_is_asked_whether_to_stay() {
 async fn who_owns_a_project_is_told_to_hand_it_on_first() {
     let app = TestApp::start().await;
     let developer = Caller::account(&app).await;
-    assert_eq!(developer.create("game").await.status, 201);
     let session = developer.cookie.clone();
     let opened = page(&app, &session).await;
-    let html = opened.answer.text();
+    assert_eq!(developer.create("game").await.status, 201);
+    let html = page(&app, &session).await.answer.text();
     assert!(html.contains("need another owner"), "{html}");
     assert!(html.contains("/projects/game/settings"), "{html}");
     let refused = press(&app, &opened, "delete").await;
