@@ -242,7 +242,8 @@ async fn who_owns_a_project_is_told_to_hand_it_on_first() {
     let session = developer.cookie.clone();
     let opened = page(&app, &session).await;
     assert_eq!(developer.create("game").await.status, 201);
-    let html = page(&app, &session).await.answer.text();
+    let refusing = page(&app, &session).await;
+    let html = refusing.answer.text();
     assert!(html.contains("need another owner"), "{html}");
     assert!(html.contains("/projects/game/settings"), "{html}");
     let refused = press(&app, &opened, "delete").await;
