@@ -142,8 +142,9 @@ impl Overload {
         self.shares[class as usize].load(Ordering::Relaxed) as f32 / PARTS as f32
     }
 
-    /// Sets the shares for a pressure.
-    fn set(&self, pressure: f32) {
+    /// Sets the shares for a pressure, as [`watch`](Self::watch) does for what it measures: 0 without
+    /// overload, and 3 where all is refused but a part of the most important requests.
+    pub fn set_pressure(&self, pressure: f32) {
         for class in [Class::Deferrable, Class::Ordinary, Class::Essential] {
             let most = if class == Class::Essential { MOST } else { 1.0 };
             let share = (pressure - class.from()).clamp(0.0, most);
@@ -164,7 +165,7 @@ impl Overload {
             // The timer of the runtime counts in milliseconds.
             let waited = due.elapsed().saturating_sub(Duration::from_millis(1));
             let pressure = judge.judge(waited, self.begun.swap(0, Ordering::Relaxed));
-            self.set(pressure);
+            self.set_pressure(pressure);
             let refuses = pressure > 0.0;
             if refuses && !was_refusing {
                 tracing::warn!(
@@ -261,7 +262,7 @@ mod tests {
         let overload = Overload::new(LIMIT, &Metrics::default());
         let all = [Class::Deferrable, Class::Ordinary, Class::Essential];
         let refused = |pressure| {
-            overload.set(pressure);
+            overload.set_pressure(pressure);
             all.map(|class| refused(&overload, class, 1_000))
         };
         assert_eq!(refused(0.0), [0, 0, 0]);
@@ -275,7 +276,7 @@ mod tests {
     #[test]
     fn a_refusal_says_when_to_come_again_and_not_to_all_the_same() {
         let overload = Overload::new(LIMIT, &Metrics::default());
-        overload.set(1.0);
+        overload.set_pressure(1.0);
         let seconds = (0..8).map(|_| {
             let refusal = overload.admit(Class::Deferrable).unwrap_err();
             assert_eq!(refusal.slug(), ProblemCode::Unavailable);

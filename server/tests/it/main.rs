@@ -50,6 +50,7 @@ mod navigation;
 mod nodes;
 mod operations;
 mod operator;
+mod overload;
 mod own_games;
 mod pages;
 mod panes;
