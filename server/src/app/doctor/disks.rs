@@ -10,16 +10,19 @@ use crate::clock::Millis;
 use crate::config::Config;
 
 const HOUR: Millis = 60 * 60 * 1_000;
-/// A backup that is older is missing: one a day, and some hours in which it is made.
-const BACKUP_IS_OLD: Millis = 30 * HOUR;
+/// In how many hours after its time a backup is made.
+const LATE: Millis = 6 * HOUR;
 const MIB: u64 = 1_024 * 1_024;
 
 pub(super) async fn examine(patient: &Patient<'_>) -> Vec<Finding> {
     let mut findings = vec![folder(patient.config)];
     findings.push(space(patient));
     findings.push(match &patient.backups {
-        Some(place) => backups(place, patient.clock.now()),
-        None => Finding::skipped("backups", "--backups names no folder to look at"),
+        Some(place) => backups(place, old(patient.config), patient.clock.now()),
+        None => Finding::skipped(
+            "backups",
+            "neither PLATFORM_BACKUP nor --backups names a folder to look at",
+        ),
     });
     findings
 }
@@ -121,7 +124,7 @@ fn space(patient: &Patient<'_>) -> Finding {
 }
 
 /// The newest file of a folder, or the file itself, must be recent.
-fn backups(place: &Path, now: Millis) -> Finding {
+fn backups(place: &Path, old: Millis, now: Millis) -> Finding {
     const CHECK: &str = "backups";
     let shown = place.display();
     let make = "make one every day with `platform-server backup` (docs/hosting.md)";
@@ -129,7 +132,7 @@ fn backups(place: &Path, now: Millis) -> Finding {
         Ok(Some((name, made))) => {
             let age = now.saturating_sub(made).max(0);
             let found = format!("the newest, {name}, is {} hours old", age / HOUR);
-            if age > BACKUP_IS_OLD {
+            if age > old {
                 Finding::wrong(
                     CHECK,
                     found,
@@ -142,6 +145,11 @@ fn backups(place: &Path, now: Millis) -> Finding {
         Ok(None) => Finding::wrong(CHECK, format!("there is no file in {shown}"), make),
         Err(error) => Finding::wrong(CHECK, format!("{shown} cannot be read: {error}"), make),
     }
+}
+
+/// Returns the age in milliseconds from which on a newer backup is missing.
+fn old(config: &Config) -> Millis {
+    Millis::from(config.backup_hours) * HOUR + LATE
 }
 
 /// Returns name and time of the newest file that is not empty.
@@ -240,6 +248,9 @@ mod tests {
     #[test]
     fn a_backup_is_missing_after_thirty_hours() {
         let folder = tempfile::tempdir().unwrap();
+        let old = old(&Config::default());
+        assert_eq!(old, 30 * HOUR);
+        let backups = |place: &Path, now| backups(place, old, now);
         assert_eq!(backups(folder.path(), 0).state, State::Wrong);
         assert_eq!(backups(&folder.path().join("none"), 0).state, State::Wrong);
         std::fs::write(folder.path().join("empty.tar"), "").unwrap();
@@ -247,10 +258,7 @@ mod tests {
         std::fs::write(folder.path().join("one.tar"), "rows").unwrap();
         let (name, made) = newest(folder.path()).unwrap().unwrap();
         assert_eq!(name, "one.tar");
-        for (age, expected) in [
-            (BACKUP_IS_OLD, State::Fine),
-            (BACKUP_IS_OLD + 1, State::Wrong),
-        ] {
+        for (age, expected) in [(old, State::Fine), (old + 1, State::Wrong)] {
             assert_eq!(backups(folder.path(), made + age).state, expected, "{age}");
             let file = folder.path().join("one.tar");
             assert_eq!(backups(&file, made + age).state, expected, "{age}");
