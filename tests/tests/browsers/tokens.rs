@@ -254,7 +254,9 @@ async fn an_overloaded_platform_is_asked_again_once_after_the_time_that_it_names
     stage
         .open(&world.publish(PageBuilder::new().clock()).await)
         .await;
-    let wait = format!("window.first = (async () => {{ {ASK} }})(); await pass(1)");
+    let wait = format!(
+        "window.first = (async () => {{ {ASK} }})(); await (await fetch('/')).text(); await pass(1); await (await fetch('/')).text()"
+    );
     stage.run(&wait).await;
     assert_eq!(world.gateway.token_requests(), 1, "it waits");
     assert!(stage.run("await pass(4); return first").await.is_string());
