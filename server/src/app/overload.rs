@@ -13,6 +13,8 @@ use std::time::Duration;
 use axum::http::{HeaderValue, header};
 use platform_protocol::paths;
 use platform_protocol::problem::ProblemCode;
+use tokio::runtime::Handle;
+use tokio::task::JoinError;
 use tokio::time::Instant;
 
 use crate::games::hosts::Site;
@@ -160,10 +162,10 @@ impl Overload {
         let mut judge = Judge::new(self.limit);
         let mut was_refusing = false;
         loop {
-            let due = Instant::now() + EVERY;
-            tokio::time::sleep_until(due).await;
-            // The timer of the runtime counts in milliseconds.
-            let waited = due.elapsed().saturating_sub(Duration::from_millis(1));
+            tokio::time::sleep_until(Instant::now() + EVERY).await;
+            let Ok(waited) = wait_in_queue().await else {
+                return;
+            };
             let pressure = judge.judge(waited, self.begun.swap(0, Ordering::Relaxed));
             self.set_pressure(pressure);
             let refuses = pressure > 0.0;
@@ -178,6 +180,20 @@ impl Overload {
             was_refusing = refuses;
         }
     }
+}
+
+/// Returns how long a new task waits in the queue that all threads of the runtime share. A task that a
+/// timer wakes would go before all others.
+///
+/// # Errors
+/// Returns an error if the runtime is about to stop.
+async fn wait_in_queue() -> Result<Duration, JoinError> {
+    let runtime = Handle::current();
+    let begin = move || {
+        let begun = Instant::now();
+        runtime.spawn(async move { begun.elapsed() })
+    };
+    tokio::task::spawn_blocking(begin).await?.await
 }
 
 /// Turns measurements into pressure: 0 without overload, and 3 where all is refused but a part of the

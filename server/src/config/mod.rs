@@ -290,7 +290,7 @@ impl Default for Config {
             project_mib: 2_048,
             account_mib: 10_240,
             disk_floor_mib: 512,
-            overload_millis: 20,
+            overload_millis: 0,
             private_backends: None,
             backend_timeout_seconds: 60,
             backend_idle_seconds: 600,

@@ -430,8 +430,8 @@ pub const SETTINGS: [Setting; 52] = [
     setting(
         Key::OverloadMillis,
         "overload_millis",
-        "20",
-        "milliseconds that requests wait for a processor, from which on some are refused so that the others are answered in time: logs and charts first, tokens last; 0 never refuses any, up to 10,000",
+        "0",
+        "milliseconds that requests wait for a processor, such as 20, from which on some are refused so that the others are answered in time: logs and charts first, tokens last; 0 never refuses any, up to 10,000",
     ),
     setting(
         Key::PrivateBackends,

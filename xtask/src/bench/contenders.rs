@@ -27,6 +27,8 @@ pub(super) const UNLIMITED: [(&str, &str); 6] = [
 pub(super) struct Settings {
     /// Whether the limits per network address are switched off.
     pub(super) unlimited: bool,
+    /// Whether requests that wait too long are refused.
+    pub(super) overload: bool,
 }
 
 /// The loads that take turns.
@@ -50,7 +52,10 @@ impl Contenders {
         let bare = Process::start(&mut Command::new(&example))?;
         let bare_ring = Process::start(Command::new(&example).arg("ring"))?;
         let returning = server(workspace, &folder.join("returning"), Settings::default())?;
-        let settings = Settings { unlimited: true };
+        let settings = Settings {
+            unlimited: true,
+            ..Settings::default()
+        };
         let new_guest = server(workspace, &folder.join("new-guest"), settings)?;
         let oidc_provider = Process::start(
             Command::new("node")
@@ -136,6 +141,9 @@ pub(super) fn server(workspace: &Workspace, data: &Path, settings: Settings) -> 
         .stderr(File::create(data.join("log"))?);
     if settings.unlimited {
         server.envs(UNLIMITED);
+    }
+    if settings.overload {
+        server.env("PLATFORM_OVERLOAD_MILLIS", "20");
     }
     Process::start(&mut server)
 }

@@ -49,7 +49,10 @@ struct Round {
 
 /// Measures all of it.
 pub(super) fn measure(workspace: &Workspace, folder: &Path) -> Result<Ingest> {
-    let settings = Settings { unlimited: true };
+    let settings = Settings {
+        unlimited: true,
+        ..Settings::default()
+    };
     let server = contenders::server(workspace, &folder.join("ingest"), settings)?;
     let bare = Process::start(&mut Command::new(
         workspace.binary(true, "examples/bare_beat"),

@@ -131,7 +131,10 @@ fn stores(workspace: &Workspace, urls: [String; 2]) -> Result<Stores> {
 
 /// Sends requests of each kind to the server on SQLite and to the node, in turns.
 fn requests(workspace: &Workspace, folder: &Path, cluster: &Cluster) -> Result<Vec<Requests>> {
-    let settings = Settings { unlimited: true };
+    let settings = Settings {
+        unlimited: true,
+        ..Settings::default()
+    };
     let embedded = contenders::server(workspace, &folder.join("embedded"), settings)?;
     let node = cluster.nodes.first().context("there is no node")?;
     let origin = format!(

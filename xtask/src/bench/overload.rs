@@ -109,7 +109,11 @@ pub(super) fn measure(workspace: &Workspace, folder: &Path) -> Result<Overload> 
     for number in 1..=ROUNDS {
         terminal::note(&format!("bench: overload, round {number} of {ROUNDS}"));
         let folder = folder.join(format!("overload-{number}"));
-        let server = contenders::server(workspace, &folder, Settings::default())?;
+        let settings = Settings {
+            overload: true,
+            ..Settings::default()
+        };
+        let server = contenders::server(workspace, &folder, settings)?;
         rounds.push(round(workspace, &folder, &server)?);
     }
     Ok(Overload {
