@@ -28,7 +28,7 @@ async fn ask(platform: &App, app: &TestApp, method: &str, label: &str, path: &st
 
 #[tokio::test]
 async fn a_refused_page_is_told_when_to_come_again_and_all_is_served_afterwards() {
-    let app = TestApp::start().await;
+    let app = TestApp::with(|config| config.overload_millis = 20).await;
     let state = app.running.state.clone();
     let platform = App::new(state.clone(), routes(&state));
     platform.overload.set_pressure(1.0);

@@ -156,6 +156,16 @@ fn backed_up(folder: &Path) -> (PathBuf, PathBuf, String, String) {
     (data, file, sub, cookie)
 }
 
+/// The player of the backup is who it was, and the game is served.
+fn assert_goes_on(server: &Server, cookie: &str, sub: &str) {
+    assert_eq!(subject(&token(server, cookie)), sub);
+    assert!(
+        server
+            .ask("GET /", "demo.platform.localhost", "")
+            .contains(" 200 ")
+    );
+}
+
 #[test]
 fn a_store_in_use_and_a_folder_with_data_are_not_written_over() {
     let folder = tempfile::tempdir().unwrap();
@@ -192,12 +202,7 @@ fn a_store_in_use_and_a_folder_with_data_are_not_written_over() {
         "not in the backup"
     );
     let server = Server::start(&mut program(&data));
-    assert_eq!(subject(&token(&server, &cookie)), sub);
-    assert!(
-        server
-            .ask("GET /", "demo.platform.localhost", "")
-            .contains(" 200 ")
-    );
+    assert_goes_on(&server, &cookie, &sub);
     server.stop("-TERM");
     // What was there before is a whole platform, too, so this can be taken back.
     assert_eq!(run(&aside, &["player", "show", &late]).0, Some(0));
@@ -390,12 +395,7 @@ fn a_backup_without_files_restores_the_store_alone_if_that_is_wanted() {
         "they stay where they are"
     );
     let server = Server::start(&mut program(&data));
-    assert_eq!(subject(&token(&server, &cookie)), sub);
-    assert!(
-        server
-            .ask("GET /", "demo.platform.localhost", "")
-            .contains(" 200 ")
-    );
+    assert_goes_on(&server, &cookie, &sub);
     server.stop("-TERM");
     // Without a single file, if the operator says so.
     let bare = folder.path().join("bare");
@@ -459,12 +459,7 @@ fn a_platform_in_several_folders_is_restored_into_them() {
     }
     assert!(names(&store).contains(&"x.logs.db".to_owned()));
     let server = Server::start(&mut in_three());
-    assert_eq!(subject(&token(&server, &cookie)), sub);
-    assert!(
-        server
-            .ask("GET /", "demo.platform.localhost", "")
-            .contains(" 200 ")
-    );
+    assert_goes_on(&server, &cookie, &sub);
     server.stop("-TERM");
 }
 

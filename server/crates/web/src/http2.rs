@@ -34,7 +34,6 @@ use self::frames::{Frames, Transfer};
 use self::requests::like_http1;
 use self::streams::{Answer, Open, Streams};
 use super::head_budget::{HeadMeter, MAX_HEAD};
-use super::minimum_rate::Pace;
 use super::rarely::Rarely;
 use super::request_id::X_REQUEST_ID;
 use super::serve::{Application, Visitor};
@@ -72,10 +71,7 @@ where
         app,
         mut stopping,
     } = visitor;
-    let pace = Pace {
-        within: limits.stall,
-        ..Pace::default()
-    };
+    let pace = limits.pace();
     let transfer = Arc::new(Transfer::new(meter.arrived()));
     let streams = Streams::new(place.clone(), Arc::clone(&transfer), limits, pace);
     let frames = Frames::new(stream, Arc::clone(&meter), transfer, pace);

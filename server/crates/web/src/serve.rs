@@ -103,6 +103,14 @@ impl Default for ConnectionLimits {
 }
 
 impl ConnectionLimits {
+    /// How fast a peer must read what is sent to it.
+    pub(super) fn pace(&self) -> Pace {
+        Pace {
+            within: self.stall,
+            ..Pace::default()
+        }
+    }
+
     /// Returns limits for as many connections as this process can have open. It raises the system's
     /// limit as far as it may.
     #[must_use]
@@ -353,10 +361,7 @@ where
     } = visitor;
     let turn = Arc::new(Turn::new(meter.arrived()));
     let explaining = Arc::clone(&app);
-    let pace = Pace {
-        within: limits.stall,
-        ..Pace::default()
-    };
+    let pace = limits.pace();
     let io = TokioIo::new(Metered::new(stream, Arc::clone(&meter)));
     let io = Explained::new(io, Arc::clone(&turn), pace, move |status| {
         explaining.explain_unread(status)
