@@ -11,6 +11,7 @@
 //! providers |
 //! | [`session`], [`sign_in`], [`left_guest`] | a browser's session, signing in, and restoring a
 //! guest |
+//! | [`game_session`] | sessions of games on a site of their own, and how browsers get them |
 //! | [`deletion`], [`retention`] | deleting a player; how long events and addresses are kept |
 //! | `cookie_secret` | the secrets in cookies |
 //! | [`device`], [`console_token`] | the command line's sign-in; tokens of the console and the command line |
@@ -44,6 +45,7 @@ pub mod error_alert;
 pub mod error_group;
 pub mod errors;
 pub mod fingerprint;
+pub mod game_session;
 pub mod histogram;
 pub mod identity;
 pub mod key;

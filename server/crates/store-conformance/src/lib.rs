@@ -8,6 +8,7 @@
 //! |---|---|
 //! | [`players`], [`sessions`], [`left_guests`] | guests and their names, sessions, and restoring a
 //! guest |
+//! | [`game_sessions`] | sessions of games on a site of their own |
 //! | [`sign_ins`], [`merges`], [`suspensions`] | signing in to accounts, random histories of it,
 //! and suspended players |
 //! | [`devices`], [`deploy_tokens`], [`keys`] | the command line's sign-in; pipelines' secrets; signing keys |
@@ -39,6 +40,7 @@ pub mod devices;
 pub mod durability;
 pub mod environments;
 mod fixtures;
+pub mod game_sessions;
 pub mod handovers;
 pub mod keys;
 pub mod left_guests;
@@ -161,6 +163,17 @@ macro_rules! suite {
                 settings_of_an_unknown_project_are_refused
                 what_is_set_survives_a_drop
                 what_is_set_again_unchanged_is_not_written
+            }
+            game_sessions {
+                a_code_is_redeemed_once_by_its_game_and_its_browser
+                a_code_to_sign_out_names_its_session_once
+                a_games_session_ends_with_its_parent_or_alone
+                a_games_session_follows_its_guest_into_an_account
+                a_games_session_ends_when_its_guest_is_merged
+                a_blank_session_has_its_guest_to_be_until_it_has_one
+                a_blank_session_ends_when_its_browser_signs_in
+                old_codes_and_sessions_of_games_are_swept
+                of_many_who_redeem_a_code_at_once_one_does
             }
             handovers {
                 a_project_is_handed_on_to_a_developer_who_accepts
@@ -381,6 +394,9 @@ macro_rules! concurrent_suite {
             devices {
                 of_many_questions_at_once_one_device_comes_to_be
                 of_many_refreshes_at_once_all_but_the_last_are_replaced
+            }
+            game_sessions {
+                of_many_who_redeem_a_code_at_once_one_does
             }
             handovers {
                 a_developer_who_leaves_while_accepting_owns_the_project_or_left

@@ -4,10 +4,12 @@ use platform_store::StoreError;
 use tokio_postgres::error::SqlState;
 
 /// The unique constraints, with PostgreSQL's name, and the table and column for the caller.
-const UNIQUE: [(&str, &str, &str); 14] = [
+const UNIQUE: [(&str, &str, &str); 16] = [
     ("players_id", "players", "id"),
     ("players_username", "players", "username"),
     ("sessions_hash", "sessions", "hash"),
+    ("game_sessions_hash", "game_sessions", "hash"),
+    ("hand_offs_code", "hand_offs", "code"),
     ("identities_key", "identities", "key"),
     ("pending_sign_ins_state", "pending_sign_ins", "state"),
     (

@@ -133,6 +133,13 @@ pub(super) async fn remove_locked(transaction: &Transaction, rows: &[Row]) -> Re
         return Ok(0);
     }
     transaction
+        .execute(
+            "DELETE FROM game_sessions
+             WHERE parent = ANY(ARRAY(SELECT hash FROM sessions WHERE player = ANY($1)))",
+            &[&ids],
+        )
+        .await?;
+    transaction
         .execute("DELETE FROM sessions WHERE player = ANY($1)", &[&ids])
         .await?;
     let removed = transaction

@@ -5,6 +5,7 @@ use platform_domain::audit::{AuditKind, By};
 use platform_domain::clock::Millis;
 use platform_domain::console_token::{Hold, Holder};
 use platform_domain::deletion::Deletion;
+use platform_domain::game_session::{GameSession, GameSessionHash};
 use platform_domain::player::UNCONFIRMED_MILLIS;
 use platform_domain::session::{KEPT_MILLIS, SESSION_MILLIS, Session, SessionHash, SessionSummary};
 use platform_domain::sign_in::SIGN_IN_MILLIS;
@@ -18,7 +19,7 @@ use super::error::Error;
 use super::rows::{bytes, count, get, number};
 use super::store::PostgresStore;
 use super::transaction::Transaction;
-use super::{devices, left_guests, players};
+use super::{devices, game_sessions, left_guests, players};
 
 /// How long the row of an address is kept after its last new guest.
 const ADDRESS_KEPT_MILLIS: Millis = 24 * 60 * 60 * 1_000;
@@ -153,6 +154,7 @@ impl SessionStore for PostgresStore {
         }
         swept += sweep_awaited(&self.main, now, limit).await?;
         swept += left_guests::sweep(&self.main, now, limit).await?;
+        swept += game_sessions::sweep(&self.main, now, limit).await?;
         swept += devices::sweep(&self.main, now, limit).await?;
         self.main
             .write(
@@ -171,14 +173,45 @@ async fn sweep_awaited(database: &Database, now: Millis, limit: i64) -> Result<u
         players::sweep_awaited(&transaction, now - UNCONFIRMED_MILLIS, limit))
 }
 
-/// Returns the query for the session with the hash `$1`, with its player.
-fn lookup() -> String {
+/// Returns the columns of a session `s` with its player `p`, for [`session`].
+fn columns() -> String {
     format!(
-        "SELECT {}, s.created_at, s.renewed_at, s.ended_at, s.browser, p.deletion_asked_at,
-             p.deletion_at
-         FROM sessions s JOIN players p ON p.id = s.player WHERE s.hash = $1",
+        "{}, s.created_at, s.renewed_at, s.ended_at, s.browser, p.deletion_asked_at, p.deletion_at",
         players::COLUMNS
     )
+}
+
+/// The number of these columns.
+const COLUMNS: usize = 15;
+
+/// Returns the query for the session with the hash `$1`, with its player.
+fn lookup() -> String {
+    let columns = columns();
+    format!("SELECT {columns} FROM sessions s JOIN players p ON p.id = s.player WHERE s.hash = $1")
+}
+
+/// Returns a session of a game with the session from which it comes, unless that one is blank.
+pub(super) async fn find_of_game(
+    database: &Database,
+    hash: &GameSessionHash,
+) -> Result<Option<GameSession>, StoreError> {
+    let columns = columns();
+    let sql = format!(
+        "SELECT {columns}, g.player, g.parent, g.game, g.used_at FROM game_sessions g
+         JOIN sessions s ON s.hash = g.parent JOIN players p ON p.id = s.player WHERE g.hash = $1"
+    );
+    let Some(row) = database.row(&sql, &[&hash.0.as_slice()]).await? else {
+        return Ok(None);
+    };
+    let parent = SessionHash(bytes(&row, COLUMNS + 1, "game_sessions", "parent")?);
+    Ok(Some(GameSession {
+        hash: *hash,
+        player: get(&row, COLUMNS)?,
+        parent,
+        game: get(&row, COLUMNS + 2)?,
+        used_at: get(&row, COLUMNS + 3)?,
+        session: Some(session(parent, &row)?),
+    }))
 }
 
 fn session(hash: SessionHash, row: &Row) -> Result<Session, Error> {

@@ -18,7 +18,7 @@ use super::error::Error;
 use super::rows::{bytes, get};
 use super::store::PostgresStore;
 use super::transaction::Transaction;
-use super::{accounts, deletions, players, sessions};
+use super::{accounts, deletions, game_sessions, players, sessions};
 
 #[async_trait]
 impl SignInStore for PostgresStore {
@@ -164,6 +164,7 @@ async fn lock_parties(transaction: &Transaction, sign_in: &SignIn) -> Result<Par
 
 async fn complete(transaction: &Transaction, sign_in: &SignIn) -> Result<SignInOutcome, Error> {
     let parties = lock_parties(transaction, sign_in).await?;
+    let before = held(transaction, sign_in).await?;
     let guest = guest(transaction, sign_in, &parties).await?;
     let outcome = match parties.owner {
         Some(_) => {
@@ -188,7 +189,37 @@ async fn complete(transaction: &Transaction, sign_in: &SignIn) -> Result<SignInO
         sign_in.now,
     )
     .await?;
+    match (&sign_in.held, before) {
+        (Some(held), Held::Of(before)) if before == player.id => {
+            game_sessions::follow(transaction, held, &sign_in.session).await?;
+        }
+        // Its guest will never be made.
+        (Some(held), Held::Blank) => game_sessions::remove_of(transaction, held).await?,
+        _ => {}
+    }
     Ok(outcome)
+}
+
+/// The browser's present session, before a sign-in.
+enum Held {
+    /// It has none that is valid.
+    Nothing,
+    /// Its cookie is no session yet.
+    Blank,
+    /// It is this player's.
+    Of(Uuid),
+}
+
+async fn held(transaction: &Transaction, sign_in: &SignIn) -> Result<Held, Error> {
+    let Some(held) = &sign_in.held else {
+        return Ok(Held::Nothing);
+    };
+    let session = sessions::lookup_session(transaction, held).await?;
+    Ok(match session {
+        None => Held::Blank,
+        Some(session) if session.has_ended(sign_in.now) => Held::Nothing,
+        Some(session) => Held::Of(session.player.id),
+    })
 }
 
 /// Returns the player whose progress the browser has: the one that began the sign-in or, if that

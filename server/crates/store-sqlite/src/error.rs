@@ -4,10 +4,12 @@ use platform_store::StoreError;
 use rusqlite::{ErrorCode, ffi};
 
 /// The unique columns, with SQLite's name, and the table and column for the caller.
-const UNIQUE: [(&str, &str, &str); 13] = [
+const UNIQUE: [(&str, &str, &str); 15] = [
     ("players.id", "players", "id"),
     ("players.username_key", "players", "username"),
     ("sessions.hash", "sessions", "hash"),
+    ("game_sessions.hash", "game_sessions", "hash"),
+    ("hand_offs.code", "hand_offs", "code"),
     ("identities.key", "identities", "key"),
     ("pending_sign_ins.state", "pending_sign_ins", "state"),
     (

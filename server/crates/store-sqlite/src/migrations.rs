@@ -142,6 +142,10 @@ pub(super) const MAIN: Schema = Schema(&[
         "V34__player_events",
         include_str!("../migrations/0034_player_events.sql"),
     ),
+    (
+        "V35__game_sessions",
+        include_str!("../migrations/0035_game_sessions.sql"),
+    ),
 ]);
 
 /// Frontend log records.

@@ -141,10 +141,15 @@ pub(super) fn sweep_awaited(
 }
 
 fn remove_awaited(connection: &Connection, ids: &[Vec<u8>]) -> Result<(), Error> {
+    // They come from the player's session, but not each of them is of this player's own id.
+    let mut games = connection.prepare_cached(
+        "DELETE FROM game_sessions WHERE parent IN (SELECT hash FROM sessions WHERE player = ?1)",
+    )?;
     let mut sessions = connection.prepare_cached("DELETE FROM sessions WHERE player = ?1")?;
     let mut players =
         connection.prepare_cached("DELETE FROM players WHERE id = ?1 AND awaiting IS NOT NULL")?;
     for id in ids {
+        games.execute([id])?;
         sessions.execute([id])?;
         players.execute([id])?;
     }

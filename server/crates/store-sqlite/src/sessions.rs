@@ -15,7 +15,7 @@ use super::audit::{self, Entry};
 use super::error::Error;
 use super::rows::uuid;
 use super::store::SqliteStore;
-use super::{devices, left_guests, player_rows, players, session_rows};
+use super::{devices, game_sessions, left_guests, player_rows, players, session_rows};
 
 #[async_trait]
 impl SessionStore for SqliteStore {
@@ -281,5 +281,6 @@ pub(super) fn sweep_sessions(
         .execute([now - SIGN_IN_MILLIS, limit])?;
     let awaited = players::sweep_awaited(connection, now - UNCONFIRMED_MILLIS, limit)?;
     let left = left_guests::sweep(connection, now, limit)?;
-    Ok(sessions + pending + awaited + left + devices::sweep(connection, now, limit)?)
+    let games = game_sessions::sweep(connection, now, limit)?;
+    Ok(sessions + pending + awaited + left + games + devices::sweep(connection, now, limit)?)
 }

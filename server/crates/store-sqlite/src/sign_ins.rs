@@ -17,7 +17,7 @@ use super::audit::{self, Entry};
 use super::error::Error;
 use super::rows::uuid;
 use super::store::SqliteStore;
-use super::{accounts, deletions, player_rows, session_rows, sessions};
+use super::{accounts, deletions, game_sessions, player_rows, session_rows, sessions};
 
 #[async_trait]
 impl SignInStore for SqliteStore {
@@ -134,6 +134,7 @@ pub(super) fn take_pending(
 }
 
 pub(super) fn complete(connection: &Connection, sign_in: &SignIn) -> Result<SignInOutcome, Error> {
+    let before = held(connection, sign_in)?;
     let guest = guest(connection, sign_in)?;
     let owner = accounts::owner(connection, &sign_in.identity.key)?;
     let outcome = match owner {
@@ -148,7 +149,37 @@ pub(super) fn complete(connection: &Connection, sign_in: &SignIn) -> Result<Sign
     }
     let proved = Some(sign_in.authenticated_at);
     session_rows::add_session(connection, &sign_in.session, player.id, proved, sign_in.now)?;
+    match (&sign_in.held, before) {
+        (Some(held), Held::Of(before)) if before == player.id => {
+            game_sessions::follow(connection, held, &sign_in.session)?;
+        }
+        // Its guest will never be made.
+        (Some(held), Held::Blank) => game_sessions::remove_of(connection, held)?,
+        _ => {}
+    }
     Ok(outcome)
+}
+
+/// The browser's present session, before a sign-in.
+enum Held {
+    /// It has none that is valid.
+    Nothing,
+    /// Its cookie is no session yet.
+    Blank,
+    /// It is this player's.
+    Of(Uuid),
+}
+
+fn held(connection: &Connection, sign_in: &SignIn) -> Result<Held, Error> {
+    let Some(held) = &sign_in.held else {
+        return Ok(Held::Nothing);
+    };
+    let session = session_rows::lookup_session(connection, held)?;
+    Ok(match session {
+        None => Held::Blank,
+        Some(session) if session.has_ended(sign_in.now) => Held::Nothing,
+        Some(session) => Held::Of(session.player.id),
+    })
 }
 
 /// The player whose progress the browser has: the one that began the sign-in or, if that one no

@@ -153,6 +153,18 @@ pub const SECTIONS: &[Section] = &[
         ],
     },
     Section {
+        name: "game_sessions",
+        place: Place::Main,
+        from: "game_sessions",
+        only: "player = $1",
+        order: "used_at DESC, hash",
+        fields: &[
+            ("game", "game", Form::Text),
+            ("created_at", "created_at", Form::Time),
+            ("used_at", "used_at", Form::Time),
+        ],
+    },
+    Section {
         name: "left_guests",
         place: Place::Main,
         from: "left_guests",
@@ -436,6 +448,7 @@ mod tests {
     /// that other sections do not say.
     const LEFT_OUT: &[(&str, &str)] = &[
         ("pending_sign_ins", "guest"),
+        ("hand_offs", "player"),
         // Which player met an error first is in that player's log records.
         ("log_error_groups", "begun_by"),
     ];

@@ -17,6 +17,7 @@ mod environments;
 mod error_groups;
 pub mod exports;
 pub mod figures;
+mod game_sessions;
 mod handovers;
 mod keys;
 mod left_guests;
@@ -57,6 +58,7 @@ pub use self::device_codes::DeviceCodeStore;
 pub use self::devices::DeviceStore;
 pub use self::environments::EnvironmentStore;
 pub use self::error_groups::ErrorGroupStore;
+pub use self::game_sessions::GameSessionStore;
 pub use self::handovers::HandoverStore;
 pub use self::keys::KeyStore;
 pub use self::left_guests::LeftGuestStore;
@@ -224,6 +226,7 @@ pub trait Store:
     + DeviceStore
     + EnvironmentStore
     + ErrorGroupStore
+    + GameSessionStore
     + HandoverStore
     + KeyStore
     + LeftGuestStore

@@ -136,6 +136,33 @@ pub const PARTS: &[Part] = &[
         ],
     ),
     Part::main(
+        "game_sessions",
+        &["hash"],
+        &[
+            ("hash", Bytes),
+            ("player", Uuid),
+            ("parent", Bytes),
+            ("game", Text),
+            ("created_at", Integer),
+            ("used_at", Integer),
+            ("blank", Boolean),
+        ],
+    ),
+    Part::main(
+        "hand_offs",
+        &["code"],
+        &[
+            ("code", Bytes),
+            ("purpose", Small),
+            ("player", Uuid),
+            ("parent", Bytes),
+            ("game", Text),
+            ("origin", Text),
+            ("state", Bytes),
+            ("made_at", Integer),
+        ],
+    ),
+    Part::main(
         "left_guests",
         &["browser", "player"],
         &[("browser", Bytes), ("player", Uuid), ("left_at", Integer)],

@@ -39,6 +39,8 @@ const fn main(table: &'static str, column: &'static str, fate: Fate) -> Trace {
 
 /// The columns, each table before those to which it refers.
 pub const TRACES: &[Trace] = &[
+    main("game_sessions", "player", Fate::Remove),
+    main("hand_offs", "player", Fate::Remove),
     main("sessions", "player", Fate::Remove),
     main("left_guests", "player", Fate::Remove),
     main("identities", "player", Fate::Remove),
