@@ -47,12 +47,39 @@ const ask = (call) =>
   });
 
 const [authUrl, platformOrigin, heartbeatSeconds] = SETTINGS;
+/**
+ * What the page that a game in a frame of another site opens must say to hand over its player.
+ *
+ * @type {string}
+ */
+let frameSecret;
 /** @type {(path: string) => (redirect?: string | URL | null) => string} */
 const way = (path) => (redirect) =>
   (isLocal() ? location.origin + LOGIN : authUrl + path) +
   "?redirect=" +
-  encodeURIComponent(/** @type {any} */ (resolve(redirect)));
+  encodeURIComponent(
+    isEmbedded && path === "/login"
+      ? authUrl + "/frame?to=" + encodeURIComponent(location.origin) + "&state=" + frameSecret
+      : /** @type {any} */ (resolve(redirect)),
+  );
 const loginUrl = way("/login");
+
+/** Listens to the page that a game in a frame of another site has opened, and takes its player. */
+const watchTab = () => {
+  frameSecret = random(32);
+  addEventListener("message", ({ origin, data }) => {
+    if (origin === authUrl && data?.state === frameSecret) {
+      ask(async () => {
+        await report(
+          "/__platform/continue",
+          JSON.stringify({ code: data.code, state: frameSecret }),
+        );
+        // After the end of a session there are no tokens until the page is loaded again.
+        await getAccessToken(true).catch(() => location.reload());
+      });
+    }
+  });
+};
 
 // The game may replace these before they are needed.
 const { Module, Instance, compile } = globalThis.WebAssembly ?? {};
@@ -157,6 +184,7 @@ if (before) {
     watchConsole();
   }
   if (isFramed) watchFocus();
+  if (isEmbedded) watchTab();
 
   turn();
   watchPage();

@@ -5,12 +5,20 @@ let pads = 0;
 /** @type {string} */
 let page;
 
-/** Sets a new id for the page until it is left: 128 random bits. */
-const turn = () => {
-  page = btoa(String.fromCharCode(...crypto.getRandomValues(new Uint8Array(16))))
-    .slice(0, 22)
+/**
+ * Returns random bytes as base64url.
+ *
+ * @param {number} bytes
+ */
+const random = (bytes) =>
+  btoa(String.fromCharCode(...crypto.getRandomValues(new Uint8Array(bytes))))
+    .replace(/=/g, "")
     .replace(/\+/g, "-")
     .replace(/\//g, "_");
+
+/** Sets a new id for the page until it is left: 128 random bits. */
+const turn = () => {
+  page = random(16);
 };
 
 /**

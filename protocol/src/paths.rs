@@ -24,6 +24,12 @@ pub const LOGS: &str = "/__platform/logs";
 /// On a pane's address of the Build page: begins a pane's session, `POST` from the console. Before
 /// [`TOKEN`], [`SIGN_OUT`], [`LOGIN`] and [`PROFILE`]: what the auth service has for other games.
 pub const PANE: &str = "/__platform/pane";
+/// On the address of a game on a site of its own: exchanges the game's cookie for a token, `POST`.
+pub const GAME_TOKEN: &str = "/__platform/token";
+/// There: ends the game's session, `POST`.
+pub const GAME_SIGN_OUT: &str = "/__platform/sign-out";
+/// There: where the auth service sends a browser with a code; from a frame of another site, `POST`.
+pub const GAME_CONTINUE: &str = "/__platform/continue";
 /// The page to choose a test user, on a local dev server.
 pub const LOCAL_LOGIN: &str = "/__platform/login";
 /// Before `<n>`: a test user's token, on a local dev server.
@@ -41,6 +47,10 @@ pub const CALLBACK: &str = "/callback/";
 pub const PROFILE: &str = "/profile";
 /// On the auth service: ends the session, `POST`.
 pub const SIGN_OUT: &str = "/sign-out";
+/// On the auth service: hands a visitor to a game on a site of its own.
+pub const CONTINUE: &str = "/continue";
+/// On the auth service: hands a visitor to the game in a frame that opened this page in a tab.
+pub const FRAME: &str = "/frame";
 /// On the auth service: the key set (RFC 7517).
 pub const JWKS: &str = "/.well-known/jwks.json";
 /// On the auth service: its metadata (RFC 8414).

@@ -32,6 +32,8 @@ pub(crate) struct Metadata {
 #[derive(Debug, Deserialize)]
 struct Whereabouts {
     origin: String,
+    /// The origin below which games have their addresses; an older platform does not name it.
+    games_origin: Option<String>,
 }
 
 /// The response that starts a sign-in (RFC 8628 §3.2).
@@ -136,6 +138,24 @@ impl Http {
             ))),
             None => Err(not_one),
         }
+    }
+
+    /// Returns the origin below which games of this platform have their addresses. A platform that
+    /// does not say so, or does not answer now, has them below its own.
+    pub(crate) async fn games_origin(&self) -> PlatformOrigin {
+        let own = self.origin().clone();
+        let request = Request::get(format!("{}{PLATFORM}", own.auth_url()));
+        let Ok(request) = finish(request, empty()) else {
+            return own;
+        };
+        let Ok(answer) = self.send(request).await else {
+            return own;
+        };
+        let named = serde_json::from_slice::<Whereabouts>(&answer.body).ok();
+        let named =
+            named.filter(|named| answer.status.is_success() && named.origin == own.to_string());
+        let games = named.and_then(|named| named.games_origin?.parse().ok());
+        games.unwrap_or(own)
     }
 
     /// Starts a sign-in (RFC 8628 §3.1).

@@ -15,8 +15,8 @@ use super::check::{of_files, page};
 use super::{deployments, maps, previews};
 use crate::archive::Folder;
 use crate::failure::Failure;
+use crate::origin::PlatformOrigin;
 use crate::revision;
-use crate::settings::Settings;
 use crate::terminal::{self, STRONG, plain};
 
 /// The arguments of a deploy.
@@ -85,7 +85,8 @@ pub(super) async fn run(context: &Context<'_>, wanted: &Wanted<'_>) -> Result<()
     for Advice { code, message } in &before {
         terminal::warn(format_args!("{} ({code})", plain(message)));
     }
-    let target = Target::new(&settings, slug, preview.as_deref(), wanted.environment);
+    let games = session.http().games_origin().await;
+    let target = Target::new(&games, slug, preview.as_deref(), wanted.environment);
     // A caller who may not deploy there gets the refusal before any progress is shown. A deploy
     // token only allows the upload itself, and is refused before the platform reads it.
     if !session.is_deploy_token() {
@@ -141,7 +142,7 @@ struct Target {
 
 impl Target {
     fn new(
-        settings: &Settings,
+        games: &PlatformOrigin,
         slug: &str,
         preview: Option<&str>,
         environment: Environment,
@@ -152,7 +153,7 @@ impl Target {
                 Self {
                     path: format!("{seen}/{name}"),
                     seen,
-                    game: settings.origin.sub_domain(&preview::label(name, slug)),
+                    game: games.sub_domain(&preview::label(name, slug)),
                 }
             }
             None => {
@@ -160,7 +161,7 @@ impl Target {
                 Self {
                     path: format!("{seen}/deployment"),
                     seen,
-                    game: settings.origin.game_url(slug, environment),
+                    game: games.game_url(slug, environment),
                 }
             }
         }

@@ -194,12 +194,14 @@ impl Errors {
         let slug = settings.project()?;
         let session = context.session(&settings)?;
         session.look_whose(slug).await?;
+        let games = session.http().games_origin().await;
+        let game = games.game_url(slug, environment);
         Ok(Self {
             session,
             origin: settings.origin.to_string(),
             path: format!("/api/projects/{slug}/error-groups"),
             environment: environment.as_str(),
-            game: settings.origin.game_url(slug, environment),
+            game,
         })
     }
 

@@ -53,9 +53,11 @@ pub(super) async fn run(context: &Context<'_>, options: &LogsOptions) -> Result<
     let slug = settings.project()?;
     let session = context.session(&settings)?;
     session.look_whose(slug).await?;
+    let games = session.http().games_origin().await;
+    let game = games.game_url(slug, environment);
     let source = Source {
         address: format!("/api/projects/{slug}/logs"),
-        game: settings.origin.game_url(slug, environment),
+        game,
         session,
         environment: environment.as_str(),
         level: options.level,

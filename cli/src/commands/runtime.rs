@@ -23,7 +23,7 @@ pub(super) async fn run(context: &Context<'_>) -> Result<(), Failure> {
 /// # Errors
 /// No response, or one that is no script.
 pub(super) async fn fetch(http: &Http, slug: &str) -> Result<Bytes, Failure> {
-    let dev = http.origin().game_url(slug, Environment::Dev);
+    let dev = http.games_origin().await.game_url(slug, Environment::Dev);
     let request = finish(Request::get(format!("{dev}{RUNTIME_JS}")), empty())?;
     let answer = http.send(request).await?.done()?;
     // A proxy in front of the platform may respond with a page of its own.

@@ -38,6 +38,10 @@ let auth;
 export let platformUrl;
 /** @type {boolean} */
 let local;
+/** Whether the auth service's cookie never comes from this page: the game has a session of its own. */
+export let isApart = false;
+/** Whether the page is in a frame of another site, which has a player of its own. */
+export let isEmbedded = false;
 
 /**
  * Sets the auth service's address, the platform's origin, and whether the page comes from a local
@@ -52,12 +56,20 @@ export const connect = (authUrl, platformOrigin, isLocal) => {
   auth = authUrl;
   platformUrl = new URL(platformOrigin);
   local = isLocal;
+  // A pane of the Build page has its own auth service.
+  isApart = !local && !isOnPlatform(location) && !authUrl.startsWith(location.origin);
+  try {
+    isEmbedded = isApart && !top?.location.href;
+  } catch {
+    // The page that shows the frame is of another origin.
+    isEmbedded = isApart;
+  }
 };
 
 /**
  * Whether the address is the platform's, or on a sub-domain of it.
  *
- * @param {URL} url
+ * @param {URL | Location} url
  */
 const isOnPlatform = (url) =>
   url.protocol === platformUrl.protocol && ("." + url.host).endsWith("." + platformUrl.host);
@@ -398,11 +410,16 @@ const mint = () => {
 };
 
 /**
- * Sends a POST without a body or custom headers, so without a preflight.
+ * Sends a POST without a body or custom headers, so without a preflight: to the auth service, or to
+ * the game's own address, if that has a session of its own.
  *
  * @param {string} path
  */
-const post = (path) => nativeFetch(auth + path, { method: "POST", credentials: "include" });
+const post = (path) =>
+  nativeFetch(
+    isApart ? location.origin + "/__platform" + path + (isEmbedded ? "?framed" : "") : auth + path,
+    { method: "POST", credentials: "include" },
+  );
 
 /** Ends the player's session. Test players have none, so there is no response. */
 const endSession = async () => (local ? play("guest/1") : post("/sign-out"));
@@ -566,8 +583,14 @@ export const signOut = async (redirect) => {
   const response = await endSession().catch(() => {
     throw refusal(0);
   });
-  if (response && !response.ok) throw refusal(response.status, await answered(response));
+  /** @type {Answer | undefined} */
+  const answer = response ? await answered(response) : undefined;
+  if (response && !response.ok) throw refusal(response.status, answer);
   wasm.forget();
   channel?.postMessage(0);
-  location.assign(url);
+  location.assign(
+    isApart && !isEmbedded
+      ? `${auth}/sign-out?redirect=${encodeURIComponent(url.href)}&code=${answer?.code}`
+      : url,
+  );
 };

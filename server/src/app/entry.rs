@@ -11,6 +11,7 @@ use std::time::Duration;
 use axum::Router;
 use axum::body::Body;
 use axum::http::request::Parts;
+use axum::http::uri::PathAndQuery;
 use axum::http::{HeaderMap, HeaderValue, Method, Request, StatusCode, Uri, header};
 use axum::response::{IntoResponse as _, Response};
 use platform_protocol::paths;
@@ -23,6 +24,7 @@ use crate::app::matched_route::with_route;
 use crate::app::overload::{Class, Overload};
 use crate::app::routes::Routes;
 use crate::app::state::AppState;
+use crate::auth::hand_off;
 use crate::auth::panes::{self, PaneSession};
 use crate::games::catalogue::Game;
 use crate::games::hosts::{self, Site};
@@ -73,6 +75,10 @@ impl Application for App {
             }
             Target::Game(game, backend) => {
                 self.play(&game, backend, &arrival.context, request).await
+            }
+            Target::Visit(game) => {
+                // Few requests begin a visit, and every request copies the future of all.
+                Box::pin(self.visit(&game, &arrival.context, request)).await
             }
             Target::Pane(game, backend, delay) => {
                 let answer = async {
@@ -207,7 +213,6 @@ impl App {
         let state = &self.state;
         hosts::find_site(
             host,
-            &state.platform.origin,
             state.platform.listening.port(),
             &state.games.catalogue,
         )
@@ -257,6 +262,10 @@ impl App {
                         Some(_) => RouteId::GAME_BACKEND,
                         None => RouteId::GAME_FILES,
                     };
+                    let secure = self.state.platform.origin.is_secure();
+                    if backend.is_none() && hand_off::may_begin(&game, parts, secure) {
+                        return Target::Visit(game);
+                    }
                     return Target::Game(game, backend);
                 }
                 parts.extensions.insert(game);
@@ -330,6 +339,20 @@ impl App {
         guard(limit, answer).await
     }
 
+    /// Responds to a navigation to a page of a game that is apart: a browser without a session of
+    /// the game gets one first.
+    async fn visit(&self, game: &Game, context: &Context, request: Request<Body>) -> Response {
+        let wanted = request
+            .uri()
+            .path_and_query()
+            .map_or("/", PathAndQuery::as_str);
+        let (auth, headers) = (&self.state.auth, request.headers());
+        match hand_off::begin_if_needed(auth, game, headers, wanted).await {
+            Some(response) => response,
+            None => self.play(game, None, context, request).await,
+        }
+    }
+
     /// Returns where the page about a missing address leads to: back to the game that is there, or
     /// to the listed game whose address is almost this one.
     async fn ways(&self, arrival: &Arrival) -> Ways {
@@ -346,7 +369,9 @@ impl App {
         let platform = state.platform.origin.to_string();
         let host = arrival.host.split(':').next().unwrap_or_default();
         let label = host.to_ascii_lowercase();
-        let label = label.strip_suffix(state.platform.origin.host());
+        let label = label
+            .strip_suffix(state.platform.origin.host())
+            .or_else(|| label.strip_suffix(state.platform.games_origin.host()));
         let typed = match (label, path.strip_prefix(paths::GAME_PAGES)) {
             (Some(""), Some(slug)) => slug.strip_prefix('/'),
             (Some(label), _) => label.strip_suffix('.'),
@@ -486,6 +511,8 @@ enum Target {
     Router(Router),
     /// The game itself: its backend if the path belongs to it, otherwise its files.
     Game(Arc<Game>, Option<Arc<Backend>>),
+    /// A page of a game that is apart, to which a browser navigates.
+    Visit(Arc<Game>),
     /// The same in a pane of the Build page, after a delay.
     Pane(Arc<Game>, Option<Arc<Backend>>, Duration),
 }

@@ -57,6 +57,9 @@ impl Class {
     pub fn of(site: &Site, path: &str) -> Self {
         match site {
             Site::Auth => Self::Essential,
+            Site::Game(_) if matches!(path, paths::GAME_TOKEN | paths::GAME_CONTINUE) => {
+                Self::Essential
+            }
             Site::Game(_) | Site::Pane(_) if path == paths::LOGS => Self::Deferrable,
             Site::Console if is_report(path) => Self::Deferrable,
             Site::Game(_) | Site::Pane(_) | Site::Console => Self::Ordinary,

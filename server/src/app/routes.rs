@@ -17,8 +17,9 @@ use crate::app::state::AppState;
 use crate::app::{guard, openapi};
 use crate::auth::demo_provider::{self, DemoProvider};
 use crate::auth::handlers::{
-    callback, demo_provider as demo, device, key_set, metadata, new_guest, pane, profile,
-    restore_guest, sign_in_page, sign_out, start_sign_in, token,
+    callback, demo_provider as demo, device, frame, game_continue, game_token, hand_off, key_set,
+    metadata, new_guest, pane, profile, restore_guest, sign_in_page, sign_out, sign_out_page,
+    start_sign_in, token,
 };
 use crate::auth::redirect::DEVICE_PAGE;
 use crate::console::files;
@@ -76,7 +77,11 @@ pub(super) fn routes_with(state: &AppState, api: Router<AppState>) -> Routes {
         auth: in_time(auth_routes(state), auth.clone())
             .merge(cookie_routes(&state.games, auth))
             .with_state(state.clone()),
-        game: in_time(game_routes(get(runtime_files::script)), game).with_state(state.clone()),
+        game: in_time(
+            game_routes(get(runtime_files::script)).merge(session_routes()),
+            game,
+        )
+        .with_state(state.clone()),
         pane: in_time(pane_routes(&state.games), pane).with_state(state.clone()),
     }
 }
@@ -146,7 +151,9 @@ fn cookie_routes(games: &Arc<GamesState>, note: NoteRoute) -> Router<AppState> {
         .route(paths::TOKEN, post(token::handle).options(token::preflight))
         .route(
             paths::SIGN_OUT,
-            post(sign_out::handle).options(token::preflight),
+            get(sign_out_page::show)
+                .post(sign_out::handle)
+                .options(token::preflight),
         );
     // CORS is the outer layer, so that the page may read every response.
     let origins = from_fn_with_state(Arc::clone(games), cors::with_cookie::<GamesState>);
@@ -168,6 +175,10 @@ fn auth_routes(state: &AppState) -> Router<AppState> {
             &format!("{}/{{provider}}", paths::LOGIN),
             post(start_sign_in::handle),
         )
+        .route(paths::CONTINUE, get(hand_off::handle))
+        .route(paths::FRAME, get(frame::handle))
+        .route(frame::SCRIPT, get(frame::script))
+        .route(sign_out_page::FORM, post(sign_out_page::submit))
         .route(new_guest::PATH, post(new_guest::handle))
         .route(
             restore_guest::PATH,
@@ -231,6 +242,17 @@ fn game_routes(script: MethodRouter<AppState>) -> Router<AppState> {
         .route("/__platform", any(nothing_here))
         .route(paths::PREFIX, any(nothing_here))
         .route(&format!("{}{{*path}}", paths::PREFIX), any(nothing_here))
+}
+
+/// The session of a game that is apart, on its own address.
+fn session_routes() -> Router<AppState> {
+    Router::new()
+        .route(paths::GAME_TOKEN, post(game_token::handle))
+        .route(paths::GAME_SIGN_OUT, post(game_token::sign_out))
+        .route(
+            paths::GAME_CONTINUE,
+            get(game_continue::handle).post(game_continue::redeem_in_frame),
+        )
 }
 
 /// The same on the address of a pane, which issues the tokens of its player itself.

@@ -217,10 +217,7 @@ async fn start_listening(
     let ((listener, listening), operations) = listen_for_all(sockets, &config).await?;
     let mut tls = Tls::prepare(&config).await?;
     let sockets = (listening, operations.as_ref().map(|(_, at)| *at));
-    let origin = config
-        .origin
-        .clone()
-        .unwrap_or_else(|| PlatformOrigin::local(listening.port()));
+    let (origin, games_origin) = origins(&config, listening);
 
     let runtime = begin_runtime(&origin, &config);
     let Opened {
@@ -236,7 +233,7 @@ async fn start_listening(
     let mut server = JoinSet::new();
     let assertions = Assertions::new(Arc::clone(&keys), Arc::clone(&clock), origin.auth_url());
     let sockets = iter::once(sockets.0).chain(sockets.1).collect();
-    let settings = backends::Settings::new(&config, &origin, sockets);
+    let settings = backends::Settings::new(&config, (&origin, &games_origin), sockets);
     let backends = Backends::new(&origin, settings)?.signed_by(assertions);
     let (providers, demo_provider) = providers(&config, &origin, &*store, &clock, &entropy).await?;
     let kept_in = config.folders();
@@ -250,6 +247,7 @@ async fn start_listening(
         entropy,
         config,
         origin: origin.clone(),
+        games_origin,
         auth_url: origin.auth_url(),
         listening,
     });
@@ -390,6 +388,15 @@ pub(super) async fn listen(
     let listener = listener.map_err(failed)?;
     let listening = listener.local_addr().map_err(failed)?;
     Ok((listener, listening))
+}
+
+/// Returns the platform origin, and that of games.
+fn origins(config: &Config, listening: SocketAddr) -> (PlatformOrigin, PlatformOrigin) {
+    let local = || PlatformOrigin::local(listening.port());
+    let origin = config.origin.clone().unwrap_or_else(local);
+    let games = config.games_origin.clone();
+    let games = games.unwrap_or_else(|| origin.clone());
+    (origin, games)
 }
 
 /// Compresses the runtime, which takes CPU time, while the store is opened.

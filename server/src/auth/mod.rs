@@ -8,6 +8,7 @@
 //! | [`keys`], [`game_tokens`] | the signing keys; verification of tokens |
 //! | [`oidc`] | signing in with OpenID providers |
 //! | [`demo_provider`] | a provider for a platform on a developer's machine |
+//! | [`hand_off`], [`game_visits`] | games on sites of their own: how they get their players, and their own sessions |
 //! | [`redirect`] | return addresses of the auth service's pages |
 //! | [`suspensions`], [`ended_sessions`] | suspensions and ended sessions, while their tokens live |
 //! | [`sessions`] | sweeping sessions |
@@ -24,7 +25,9 @@ pub mod devices;
 pub mod ended_sessions;
 pub mod exports;
 pub mod game_tokens;
+pub mod game_visits;
 pub mod guest_limits;
+pub mod hand_off;
 pub mod handlers;
 pub mod keys;
 pub mod oidc;

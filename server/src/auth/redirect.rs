@@ -7,10 +7,12 @@
 
 use std::sync::Arc;
 
+use platform_protocol::paths;
 use platform_protocol::problem::ProblemCode;
 use url::{Url, form_urlencoded};
 
 use crate::auth::AuthState;
+use crate::auth::hand_off::{self, STATE, TO};
 use crate::domain::device::UserCode;
 use crate::games::catalogue::Game;
 use crate::web::api_error::ApiError;
@@ -54,12 +56,35 @@ impl ReturnAddress {
         if deletion.0 == given {
             return Ok(deletion);
         }
+        if let Some(page) = Self::frame(state, given) {
+            return Ok(page);
+        }
         let console = state.platform.origin.to_string();
         canonical(given, |origin| {
             origin == console || state.games.catalogue.game_at(origin).is_some()
         })
         .map(Self)
         .ok_or_else(|| ProblemCode::InvalidRedirect.into())
+    }
+
+    /// Returns the page that hands the player to the game in a frame that opened it, if `given` is
+    /// exactly the address that the runtime makes.
+    fn frame(state: &AuthState, given: &str) -> Option<Self> {
+        let url = Url::parse(given).ok()?;
+        let mut pairs = url.query_pairs();
+        let (to, wanted) = (pairs.next()?.1, pairs.next()?.1);
+        let game = state
+            .games
+            .catalogue
+            .game_at(&to)
+            .filter(|game| game.is_apart)?;
+        hand_off::decode(&wanted)?;
+        let query = form_urlencoded::Serializer::new(String::new())
+            .append_pair(TO, &game.origin)
+            .append_pair(STATE, &wanted)
+            .finish();
+        let page = format!("{}{}?{query}", state.platform.auth_url, paths::FRAME);
+        (page == given).then_some(Self(page))
     }
 
     /// Returns the console's home page.
@@ -96,6 +121,26 @@ impl ReturnAddress {
         }
     }
 
+    /// Returns where to send the browser so that it arrives here as the player that it has now: a
+    /// game that is apart must take the player over first.
+    #[must_use]
+    pub fn arrival(&self, state: &AuthState) -> String {
+        let Some(game) = self.game(state).filter(|game| game.is_apart) else {
+            return self.0.clone();
+        };
+        let Some(rest) = self.0.strip_prefix(&game.origin) else {
+            return self.0.clone();
+        };
+        let (path, fragment) = match rest.split_once('#') {
+            Some((path, fragment)) => (path, format!("#{fragment}")),
+            None => (rest, String::new()),
+        };
+        if !hand_off::is_path(path) {
+            return self.0.clone();
+        }
+        format!("{}{fragment}", hand_off::arrival(&game, path))
+    }
+
     /// Returns the address, in visible ASCII.
     #[must_use]
     pub fn as_str(&self) -> &str {
@@ -122,10 +167,20 @@ impl ReturnAddress {
         here.then(|| url.path().to_owned())
     }
 
+    /// Whether it is the page that hands the player to a game in a frame.
+    #[must_use]
+    pub fn is_frame_page(&self, state: &AuthState) -> bool {
+        Self::frame(state, &self.0).is_some()
+    }
+
     /// Returns the game to which it leads; `None` for the console.
     #[must_use]
     pub fn game(&self, state: &AuthState) -> Option<Arc<Game>> {
         let url = Url::parse(&self.0).ok()?;
+        if self.is_frame_page(state) {
+            let (_, to) = url.query_pairs().next()?;
+            return state.games.catalogue.game_at(&to);
+        }
         state
             .games
             .catalogue

@@ -30,6 +30,10 @@ const EXPORTS: Rate = Rate::new(6, Period::Hour, 3);
 /// too few to overload the store.
 const CALLS: Rate = Rate::new(20, Period::Second, 200);
 
+/// How many visitors one network may hand to games on sites of their own. Each is a row for a
+/// minute.
+const HAND_OFFS: Rate = Rate::new(300, Period::Minute, 150);
+
 /// The parts of the auth service.
 #[derive(Debug)]
 pub struct AuthState {
@@ -60,6 +64,8 @@ pub struct AuthLimits {
     pub guests: GuestLimits,
     /// The limit on starting sign-ins.
     pub sign_ins: SharedLimiter<Network>,
+    /// The limit on handing visitors to games on sites of their own.
+    pub hand_offs: SharedLimiter<Network>,
     /// The limits on devices that sign in.
     pub devices: DeviceLimits,
     /// The limit on new names per player.
@@ -81,6 +87,7 @@ impl AuthLimits {
         Self {
             guests: GuestLimits::new(&config.guest_rate, clock, shared),
             sign_ins: shared.limiter("sign-ins", &config.sign_in_rate, clock),
+            hand_offs: shared.limiter("hand-offs", &HAND_OFFS, clock),
             devices: DeviceLimits::new(clock, shared),
             renames: shared.limiter("renames", &RENAMES, clock),
             exports: shared.limiter("exports", &EXPORTS, clock),
@@ -94,6 +101,7 @@ impl AuthLimits {
     pub fn sweep(&self) {
         self.guests.sweep();
         self.sign_ins.sweep();
+        self.hand_offs.sweep();
         self.devices.sweep();
         self.renames.sweep();
         self.exports.sweep();

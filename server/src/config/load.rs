@@ -252,6 +252,9 @@ fn apply(config: &mut Config, setting: &Setting, text: &str) -> Result<(), Strin
         Key::Origin => {
             config.origin = Some(text.parse().map_err(|error| format!("`{text}`: {error}"))?);
         }
+        Key::GamesOrigin => {
+            config.games_origin = Some(text.parse().map_err(|error| format!("`{text}`: {error}"))?);
+        }
         Key::Listen => config.listen = parse::socket(text, "127.0.0.1:8787")?,
         Key::OperationsListen => {
             config.operations_listen = Some(parse::socket(text, "127.0.0.1:9090")?);
@@ -389,8 +392,36 @@ fn check_backups(config: &Config) -> Result<(), SettingError> {
 }
 
 /// Checks combinations of settings that are valid on their own.
+/// Checks that players' browsers can go from the games' origin to the platform's and back.
+fn check_games_origin(config: &Config) -> Result<(), SettingError> {
+    let Some(games) = &config.games_origin else {
+        return Ok(());
+    };
+    let origin = config.origin.as_ref();
+    let problem = match origin {
+        Some(origin) if origin.is_secure() != games.is_secure() => {
+            "it has another scheme than origin; use https for both, or plain http for both under \
+             localhost"
+        }
+        None if games.is_secure() => "set origin to an https address as well",
+        Some(origin) if origin.host() != games.host() && games.holds(origin.host()) => {
+            "the platform origin is below it, so that the address of a game could be the \
+             platform's; use a name that is not a parent of origin"
+        }
+        Some(origin) if games.host() == origin.host() && games.port() != origin.port() => {
+            "it has the host of origin, but another port; leave it out, or use another host"
+        }
+        Some(origin) if games.holds(&format!("auth.{}", origin.host())) && games != origin => {
+            "it is the address of the auth service; use another host"
+        }
+        _ => return Ok(()),
+    };
+    Err(SettingError::new("games_origin", problem))
+}
+
 fn check_together(config: &Config) -> Result<(), SettingError> {
     check_backups(config)?;
+    check_games_origin(config)?;
     if config.postgres_logs.is_some() && config.postgres.is_none() {
         return Err(SettingError::new(
             "logs_database_url",

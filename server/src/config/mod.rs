@@ -133,6 +133,8 @@ pub enum SaidBy {
 pub struct Config {
     /// The platform origin; the default is `http://platform.localhost:` and the port of `listen`.
     pub origin: Option<PlatformOrigin>,
+    /// The origin below which games have their addresses, if it is not the platform origin.
+    pub games_origin: Option<PlatformOrigin>,
     /// The socket to listen on; port 0 picks one.
     pub listen: SocketAddr,
     /// The socket for health checks; without one, there are none.
@@ -248,6 +250,7 @@ impl Default for Config {
     fn default() -> Self {
         Self {
             origin: None,
+            games_origin: None,
             listen: SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), DEFAULT_PORT),
             operations_listen: None,
             tls: TlsSettings::default(),

@@ -21,6 +21,8 @@ pub const IDENTITY_PROVIDER: &str = "identity_provider";
 pub enum Key {
     /// `origin`
     Origin,
+    /// `games_origin`
+    GamesOrigin,
     /// `listen`
     Listen,
     /// `operations_listen`
@@ -162,12 +164,18 @@ const fn setting(
 }
 
 /// Every setting, in the order of the documentation.
-pub const SETTINGS: [Setting; 52] = [
+pub const SETTINGS: [Setting; 53] = [
     setting(
         Key::Origin,
         "origin",
         "http://platform.localhost:8787",
         "the platform origin; every other address is a sub-domain of it. Plain http only under `localhost`. If it is not set, the port is the one that the server listens on",
+    ),
+    setting(
+        Key::GamesOrigin,
+        "games_origin",
+        "the platform origin",
+        "the origin below which games have their addresses, if they are to be on a site of their own, such as `https://games.example` beside `https://play.example`. Https if the platform origin is https; else both under `localhost`",
     ),
     setting(
         Key::Listen,

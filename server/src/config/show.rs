@@ -128,6 +128,10 @@ fn quoted_paths(paths: &[PathBuf]) -> Option<String> {
 fn value_of(config: &Config, key: Key) -> Option<String> {
     Some(match key {
         Key::Origin => quoted(&origin(config)?.to_string()),
+        Key::GamesOrigin => match &config.games_origin {
+            Some(games) => quoted(&games.to_string()),
+            None => quoted(&origin(config)?.to_string()),
+        },
         Key::Listen => quoted(&config.listen.to_string()),
         Key::OperationsListen => quoted(&config.operations_listen?.to_string()),
         Key::Tls => quoted(config.tls.mode.name()),

@@ -45,7 +45,7 @@ macro_rules! source {
 /// All documents, in the order in which a reader needs them. `docs/dependencies.md`,
 /// `docs/performance.md` and `docs/security.md` are for those who change or examine the platform
 /// itself.
-const SOURCES: [Source; 22] = [
+const SOURCES: [Source; 23] = [
     source!(Makers, "cli"),
     source!(Makers, "dev-server"),
     source!(Makers, "runtime"),
@@ -61,6 +61,7 @@ const SOURCES: [Source; 22] = [
     source!(Makers, "rust-games"),
     source!(Makers, "api"),
     source!(Operators, "hosting"),
+    source!(Operators, "own-site"),
     source!(Operators, "settings"),
     source!(Operators, "sign-in"),
     source!(Operators, "administration"),
@@ -83,12 +84,12 @@ fn title_of(file: &str) -> Option<String> {
 pub struct Documents(Vec<Document>);
 
 impl Documents {
-    /// Renders all documents for the platform with this origin.
+    /// Renders all documents for the platform with this origin, and the origin of its games.
     #[must_use]
-    pub fn new(origin: &PlatformOrigin) -> Self {
+    pub fn new(origin: &PlatformOrigin, games: &PlatformOrigin) -> Self {
         let render = |source: &Source| match source.audience {
             Audience::Makers => {
-                let text = with_addresses(source.text, origin);
+                let text = with_addresses(source.text, origin, games);
                 Document::new(source.name, source.audience, &text)
             }
             Audience::Operators => Document::new(source.name, source.audience, source.text),
@@ -116,12 +117,15 @@ impl Documents {
 }
 
 /// Replaces the addresses of the examples' platform by those of this one.
-fn with_addresses(text: &str, origin: &PlatformOrigin) -> String {
+fn with_addresses(text: &str, origin: &PlatformOrigin, games: &PlatformOrigin) -> String {
     let auth_url = origin.auth_url();
     let console = origin.to_string();
     let host = console.split_once("://").map_or("", |(_, host)| host);
+    let games = games.sub_domain("");
+    let games_host = games.split_once("://").map_or("", |(_, host)| host);
     text.replace("https://auth.play.example", &auth_url)
         .replace("https://play.example", &console)
+        .replace(".play.example", games_host)
         .replace("play.example", host)
         .replace("{auth_url}", &auth_url)
         .replace("{console}", &console)
@@ -134,7 +138,8 @@ mod tests {
     use super::*;
 
     fn documents() -> Documents {
-        Documents::new(&"https://games.test:8443".parse().unwrap())
+        let origin = "https://games.test:8443".parse().unwrap();
+        Documents::new(&origin, &origin)
     }
 
     #[test]

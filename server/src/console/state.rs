@@ -50,7 +50,7 @@ impl ConsoleState {
     /// Returns the documents, which the first request for them renders.
     pub fn documents(&self) -> &Documents {
         self.documents
-            .get_or_init(|| Documents::new(&self.platform.origin))
+            .get_or_init(|| Documents::new(&self.platform.origin, &self.platform.games_origin))
     }
 }
 

@@ -396,6 +396,7 @@ mod tests {
             preview: None,
             audience: format!("game:{slug}").into(),
             origin: format!("https://{slug}.play.example"),
+            is_apart: false,
             deployment: None,
             lasting: Arc::default(),
             isolated: false,

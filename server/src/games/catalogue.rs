@@ -40,8 +40,11 @@ pub struct Game {
     pub preview: Option<Arc<ShownPreview>>,
     /// The audience of its tokens.
     pub audience: Arc<str>,
-    /// `http://<label>.<platform>`
+    /// `http://<label>.<games>`
     pub origin: String,
+    /// Whether its address shares no site with the auth service, whose cookie then never comes from
+    /// its pages: it has a session of its own.
+    pub is_apart: bool,
     /// What is deployed there now. Of a preview, without its files: a project has many previews, and few
     /// of them are opened.
     pub deployment: Option<Arc<Deployment>>,
@@ -80,6 +83,8 @@ type Games = HashMap<Arc<str>, Arc<Game>>;
 #[derive(Debug)]
 pub struct Catalogue {
     origin: PlatformOrigin,
+    /// The origin below which games have their addresses.
+    games_origin: PlatformOrigin,
     /// The platform's own pages, by origin.
     console: (String, Option<AllowedOrigin>),
     games: ArcSwap<Games>,
@@ -93,19 +98,33 @@ pub struct Catalogue {
 }
 
 impl Catalogue {
-    /// Creates an empty catalogue; [`Catalogue::refresh_all`] reads the games.
+    /// Creates an empty catalogue of games below `games_origin`; [`Catalogue::refresh_all`] reads
+    /// them.
     #[must_use]
-    pub fn new(origin: PlatformOrigin) -> Self {
+    pub fn new(origin: PlatformOrigin, games_origin: PlatformOrigin) -> Self {
         let console = origin.to_string();
         let caller = caller(&console, CONSOLE_AUDIENCE, false);
         Self {
             origin,
+            games_origin,
             console: (console, caller),
             games: ArcSwap::default(),
             version: AtomicU64::default(),
             reading: Mutex::default(),
             refreshing: Turns::default(),
         }
+    }
+
+    /// Returns the origins of the platform, and of games.
+    #[must_use]
+    pub const fn origins(&self) -> (&PlatformOrigin, &PlatformOrigin) {
+        (&self.origin, &self.games_origin)
+    }
+
+    /// Whether games have their addresses on a site of their own.
+    #[must_use]
+    pub fn is_apart(&self) -> bool {
+        !self.origin.holds(self.games_origin.host())
     }
 
     /// Reads all games from the store, once for all concurrent callers; each finds what it wrote
@@ -170,7 +189,7 @@ impl Catalogue {
             }
             let label = hosted.record.environment.label(&hosted.record.slug);
             let known = known.get(&*label).and_then(|game| game.shown());
-            let address = format!("{}/", self.origin.sub_domain(&label));
+            let address = format!("{}/", self.games_origin.sub_domain(&label));
             let mut shown = match (hosted.record.deployment, known) {
                 (Some(id), Some(known)) if known.deployment.id == id => Some(known),
                 (Some(id), _) => {
@@ -258,7 +277,7 @@ impl Catalogue {
             Some(shown) => (Some(shown.deployment), shown.lasting),
             None => (None, Arc::default()),
         };
-        let origin = self.origin.sub_domain(label);
+        let origin = self.games_origin.sub_domain(label);
         let audience: Arc<str> = record.environment.audience(&record.slug).into();
         let taken_down = standing.is_down();
         // Pages exist only after a deployment, and pages that do not exist need no tokens.
@@ -271,6 +290,7 @@ impl Catalogue {
             preview: None,
             audience,
             origin,
+            is_apart: self.is_apart(),
             deployment,
             lasting,
             isolated: record.isolated,
@@ -304,7 +324,9 @@ impl Catalogue {
         if origin == self.console.0 {
             return self.console.1.clone();
         }
-        self.game_at(origin)?.caller.clone()
+        // The auth service's cookie never comes from the pages of a game that is apart.
+        let game = self.game_at(origin).filter(|game| !game.is_apart)?;
+        game.caller.clone()
     }
 
     /// Returns every environment of every game, in any order.

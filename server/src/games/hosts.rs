@@ -64,57 +64,57 @@ pub fn requested_host(parts: &Parts, believes_forwarded: bool) -> Result<String,
 ///
 /// # Errors
 /// `unknown-host`
-pub fn find_site(
-    host: &str,
-    origin: &PlatformOrigin,
-    listening: u16,
-    catalogue: &Catalogue,
-) -> Result<Site, ApiError> {
-    known_site(host, origin, listening, catalogue).ok_or_else(|| ProblemCode::UnknownHost.into())
+pub fn find_site(host: &str, listening: u16, catalogue: &Catalogue) -> Result<Site, ApiError> {
+    known_site(host, listening, catalogue).ok_or_else(|| ProblemCode::UnknownHost.into())
 }
 
-fn known_site(
-    host: &str,
-    origin: &PlatformOrigin,
-    listening: u16,
-    catalogue: &Catalogue,
-) -> Option<Site> {
+fn known_site(host: &str, listening: u16, catalogue: &Catalogue) -> Option<Site> {
+    let (origin, games) = catalogue.origins();
     let (name, port) = match host.rsplit_once(':') {
         Some((name, port)) => (name, read_port(port)?),
         None if origin.is_secure() => (host, 443),
         None => (host, 80),
     };
-    if port != origin.port() && port != listening {
-        return None;
+    let is_of = |origin: &PlatformOrigin| port == origin.port() || port == listening;
+    match below(name, origin) {
+        Some("") if is_of(origin) => return Some(Site::Console),
+        Some(label) if is_of(origin) && label.eq_ignore_ascii_case(AUTH_LABEL) => {
+            return Some(Site::Auth);
+        }
+        _ => {}
     }
-    let before = name.len().checked_sub(origin.host().len())?;
-    let (label, platform) = name.split_at_checked(before)?;
-    if !platform.eq_ignore_ascii_case(origin.host()) {
-        return None;
-    }
-    if label.is_empty() {
-        return Some(Site::Console);
-    }
-    let label = label.strip_suffix('.')?;
-    if label.eq_ignore_ascii_case(AUTH_LABEL) {
-        return Some(Site::Auth);
-    }
+    let label = below(name, games).filter(|label| is_of(games) && !label.is_empty())?;
     if label.bytes().any(|byte| byte.is_ascii_uppercase()) {
-        return game_or_pane(&label.to_ascii_lowercase(), origin, catalogue);
+        return game_or_pane(&label.to_ascii_lowercase(), catalogue);
     }
-    game_or_pane(label, origin, catalogue)
+    game_or_pane(label, catalogue)
+}
+
+/// Returns what stands before the host of `origin` in a name: nothing, or a label.
+fn below<'name>(name: &'name str, origin: &PlatformOrigin) -> Option<&'name str> {
+    let before = name.len().checked_sub(origin.host().len())?;
+    let (label, host) = name.split_at_checked(before)?;
+    if !host.eq_ignore_ascii_case(origin.host()) {
+        return None;
+    }
+    match label.strip_suffix('.') {
+        // A lone full stop is no label.
+        Some("") => None,
+        Some(label) => Some(label),
+        None => label.is_empty().then_some(label),
+    }
 }
 
 /// Finds the site of a host label in lower case. An old project may have a slug like a pane's label,
 /// and keeps its address.
-fn game_or_pane(label: &str, origin: &PlatformOrigin, catalogue: &Catalogue) -> Option<Site> {
+fn game_or_pane(label: &str, catalogue: &Catalogue) -> Option<Site> {
     if let Some(game) = catalogue.find(label) {
         return Some(Site::Game(game));
     }
     let shown = catalogue.find(panes::shown_in(label)?)?;
     // A preview's name may look like a dev environment's label.
     let is_dev = shown.environment == Environment::Dev && shown.preview.is_none();
-    is_dev.then(|| Site::Pane(Pane::new(label, &shown, origin)))
+    is_dev.then(|| Site::Pane(Pane::new(label, &shown, catalogue.origins())))
 }
 
 fn read_port(text: &str) -> Option<u16> {
@@ -131,7 +131,7 @@ mod tests {
 
     fn site(host: &str, origin: &str) -> &'static str {
         let origin: PlatformOrigin = origin.parse().unwrap();
-        match known_site(host, &origin, 9999, &Catalogue::new(origin.clone())) {
+        match known_site(host, 9999, &Catalogue::new(origin.clone(), origin)) {
             Some(Site::Console) => "console",
             Some(Site::Auth) => "auth",
             Some(Site::Game(_)) => "game",
@@ -190,6 +190,17 @@ mod tests {
                 "{host}"
             );
         }
+        let apart = Catalogue::new(
+            "https://play.example".parse().unwrap(),
+            "https://games.example".parse().unwrap(),
+        );
+        for host in ["games.example", "auth.games.example", "x.play.example"] {
+            assert!(known_site(host, 443, &apart).is_none(), "{host}");
+        }
+        assert!(matches!(
+            known_site("auth.play.example", 443, &apart),
+            Some(Site::Auth)
+        ));
         assert_eq!(site("auth.games.example", "https://games.example"), "auth");
         assert_eq!(
             site("auth.games.example:443", "https://games.example"),

@@ -31,19 +31,23 @@ pub struct Pane {
 }
 
 impl Pane {
-    /// Returns the pane with this host label, in which `game` is shown.
+    /// Returns the pane with this host label, in which `game` is shown; `origins` are those of the
+    /// platform and of games.
     #[must_use]
-    pub fn new(label: &str, game: &Game, platform: &PlatformOrigin) -> Self {
+    pub fn new(label: &str, game: &Game, origins: (&PlatformOrigin, &PlatformOrigin)) -> Self {
+        let (platform, games) = origins;
         let framing = HeaderValue::try_from(format!("frame-ancestors {platform}"));
         let game = Game {
             framing: framing.ok(),
             // The auth service issues no tokens here.
             caller: None,
+            // The developer decides who plays in it.
+            is_apart: false,
             ..game.clone()
         };
         Self {
             label: label.into(),
-            origin: platform.sub_domain(label),
+            origin: games.sub_domain(label),
             game: Arc::new(game),
         }
     }
@@ -58,10 +62,10 @@ pub fn label(number: u8, slug: &str) -> String {
 
 /// Returns the origins of all panes of a project.
 #[must_use]
-pub fn origins(slug: &str, platform: &PlatformOrigin) -> Vec<String> {
+pub fn origins(slug: &str, games: &PlatformOrigin) -> Vec<String> {
     let numbers = 1..=PANES;
     numbers
-        .map(|number| platform.sub_domain(&label(number, slug)))
+        .map(|number| games.sub_domain(&label(number, slug)))
         .collect()
 }
 

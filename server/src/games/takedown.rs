@@ -147,6 +147,7 @@ mod tests {
             preview: None,
             audience: Arc::from("game:game"),
             origin: "https://game.games.example".into(),
+            is_apart: false,
             deployment: None,
             lasting: Arc::default(),
             isolated: false,

@@ -113,10 +113,16 @@ pub struct Settings {
 }
 
 impl Settings {
-    /// Returns the values of the platform's settings.
+    /// Returns the values of the platform's settings; the origins are those of the platform and of
+    /// games.
     #[must_use]
-    pub fn new(config: &Config, origin: &PlatformOrigin, listening: Vec<SocketAddr>) -> Self {
+    pub fn new(
+        config: &Config,
+        (origin, games): (&PlatformOrigin, &PlatformOrigin),
+        listening: Vec<SocketAddr>,
+    ) -> Self {
         let own = OwnSockets::new(listening, config.services());
+        let private = config.private_backends.clone();
         Self {
             limits: request_body::Limits {
                 quiet: Duration::from_secs(config.backend_timeout_seconds),
@@ -124,7 +130,7 @@ impl Settings {
             },
             idle: Duration::from_secs(config.backend_idle_seconds),
             in_flight: IN_FLIGHT,
-            reach: AddressPolicy::new(config.private_backends.clone(), origin, own),
+            reach: AddressPolicy::new(private, origin, own).with_games(games),
         }
     }
 }

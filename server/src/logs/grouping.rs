@@ -183,7 +183,7 @@ async fn group_batch(
 
 /// Returns the address of an environment, and what follows the label of any address of its game.
 fn origins(state: &LogsState, slug: &str, environment: Environment) -> (String, String) {
-    let origin = &state.platform.origin;
+    let origin = &state.platform.games_origin;
     let scheme = format!("{}://", origin.scheme());
     (
         origin.sub_domain(&environment.label(slug)),

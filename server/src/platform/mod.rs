@@ -48,6 +48,8 @@ pub struct Platform {
     pub config: Config,
     /// The platform origin, resolved.
     pub origin: PlatformOrigin,
+    /// The origin below which games have their addresses; mostly the platform origin.
+    pub games_origin: PlatformOrigin,
     /// `{auth_url}`, computed once.
     pub auth_url: String,
     /// The address on which the server listens.

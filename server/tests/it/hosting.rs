@@ -491,7 +491,7 @@ async fn a_backend_that_cannot_be_reached_is_a_problem() {
     drop(listener);
     let settings = Settings::new(
         &Config::default(),
-        &origin,
+        (&origin, &origin),
         vec!["127.0.0.1:8787".parse().unwrap()],
     );
     let backends = Backends::new(&origin, settings).unwrap();
@@ -502,6 +502,7 @@ async fn a_backend_that_cannot_be_reached_is_a_problem() {
         preview: None,
         audience: "game:game".into(),
         origin: origin.sub_domain("game"),
+        is_apart: false,
         deployment: None,
         lasting: std::sync::Arc::default(),
         isolated: false,
@@ -541,6 +542,10 @@ async fn a_games_address_and_the_auth_service_say_which_platform_they_belong_to(
         let said: serde_json::Value = answer.json();
         let origin = format!("http://platform.localhost:{}", app.port());
         assert_eq!(said["origin"], origin);
+        assert_eq!(
+            said["games_origin"], origin,
+            "games are on the platform's own"
+        );
         assert_eq!(
             said["auth_url"],
             format!("http://auth.platform.localhost:{}", app.port())

@@ -208,7 +208,10 @@ async fn covers_of_earlier_versions_are_measured_when_they_are_read() {
     app.sql("UPDATE deployments SET inspection = json_remove(inspection, '$.measured')");
     let state = &app.running.state;
     let games = &state.hosting.games;
-    let other = Catalogue::new(state.platform.origin.clone());
+    let other = Catalogue::new(
+        state.platform.origin.clone(),
+        state.platform.games_origin.clone(),
+    );
     let read = other.refresh_all(&*state.platform.store, &games.files);
     read.await.unwrap();
     let game = other.find("game").unwrap();

@@ -10,6 +10,7 @@
 mod account_pages;
 mod admin_pages;
 mod administration;
+mod apart;
 mod authorisation;
 mod backends;
 mod backups;

@@ -10,6 +10,7 @@
 
 mod accounts;
 mod admin;
+mod apart;
 mod build;
 mod build_bounds;
 mod build_games;
@@ -86,6 +87,7 @@ fn main() -> std::process::ExitCode {
         panes::TESTS,
         keyboard::TESTS,
         tls::TESTS,
+        apart::TESTS,
         tokens::TESTS,
         calls::TESTS,
         fetch_errors::TESTS,

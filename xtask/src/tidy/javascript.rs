@@ -23,7 +23,13 @@ use crate::workspace::Workspace;
 /// Where the npm packages of the tools are.
 const PACKAGES: &str = "xtask/npm";
 /// Folders with a `tsconfig.json`, each type-checked as a whole.
-const PROJECTS: &[&str] = &["loader", "tests/src/browser", "www/console", "www/demo"];
+const PROJECTS: &[&str] = &[
+    "loader",
+    "tests/src/browser",
+    "www/auth",
+    "www/console",
+    "www/demo",
+];
 /// The end of the path of the test snapshot that holds the API's description.
 const DESCRIPTION: &str = "openapi__tests__the_description_is_what_was_looked_at.snap";
 /// The types that are generated from the description. git ignores the file.

@@ -69,6 +69,13 @@ impl PlatformOrigin {
         }
     }
 
+    /// Whether the host is this origin's, or below it. Case matters; the host has no port.
+    #[must_use]
+    pub fn holds(&self, host: &str) -> bool {
+        host.strip_suffix(self.host.as_str())
+            .is_some_and(|before| before.is_empty() || before.ends_with('.'))
+    }
+
     /// `{auth_url}`: the origin of the auth service.
     #[must_use]
     pub fn auth_url(&self) -> String {
@@ -166,6 +173,16 @@ mod tests {
             "http://dev-demo.platform.localhost:8787"
         );
         assert_eq!(origin, PlatformOrigin::local(8787));
+
+        for (host, held) in [
+            ("platform.localhost", true),
+            ("demo.platform.localhost", true),
+            ("notplatform.localhost", false),
+            ("platform.localhost.example", false),
+            ("localhost", false),
+        ] {
+            assert_eq!(origin.holds(host), held, "{host}");
+        }
 
         let origin: PlatformOrigin = "https://Games.Example:443/".parse().unwrap();
         assert_eq!(origin.auth_url(), "https://auth.games.example");

@@ -7,6 +7,7 @@ use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use cookie::time::Duration;
 use cookie::{Cookie, SameSite};
 
+use platform_domain::game_session::GameSessionSecret;
 use platform_domain::left_guest::LeftSecret;
 use platform_domain::session::{SESSION_MILLIS, SessionSecret};
 
@@ -181,18 +182,159 @@ pub fn read_panes(headers: &HeaderMap, secure: bool) -> Vec<String> {
 }
 
 /// Returns the `Set-Cookie` value that sets the session of a pane for `seconds`. It is only sent
-/// with requests of the platform's own pages and games.
+/// with requests of the platform's own pages and games; if games are on a site of their own, only
+/// in frames of the platform's pages.
 #[must_use]
-pub fn set_pane(session: String, secure: bool, seconds: u64) -> HeaderValue {
+pub fn set_pane(session: String, secure: bool, embedding: Embedding, seconds: u64) -> HeaderValue {
     let life = Duration::seconds(i64::try_from(seconds).unwrap_or(0));
-    let cookie = Cookie::build((pane_cookie_name(secure), session))
+    let mut cookie = Cookie::build((pane_cookie_name(secure), session))
         .http_only(true)
         .same_site(SameSite::Strict)
         .secure(secure)
         .path("/")
         .max_age(life)
         .build();
+    if embedding == Embedding::Framed {
+        cookie.set_same_site(SameSite::None);
+        cookie.set_secure(true);
+        cookie.set_partitioned(true);
+    }
     header_value(&cookie)
+}
+
+/// Where a page is that uses a cookie of a game's address.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Embedding {
+    /// In a tab of its own, or in a frame of its own site.
+    Top,
+    /// In a frame of another site. Browsers send the cookie only if it is partitioned: each
+    /// embedding site has its own (CHIPS, draft-cutler-httpbis-partitioned-cookies).
+    Framed,
+}
+
+/// Returns the name of the cookie with the session of a game that is apart.
+#[must_use]
+pub const fn game_cookie_name(secure: bool) -> &'static str {
+    if secure {
+        "__Host-platform-game"
+    } else {
+        "platform-game"
+    }
+}
+
+/// Reads the sessions of a game in a request. Over http another host may have set one of several;
+/// over https browsers send only one.
+#[must_use]
+pub fn read_game(headers: &HeaderMap, secure: bool) -> Vec<GameSessionSecret> {
+    let values = values(headers, game_cookie_name(secure)).take(LOOKED_AT);
+    let secrets = values.filter_map(|value| decode(&value).map(GameSessionSecret::from_bytes));
+    secrets.take(if secure { 1 } else { LOOKED_AT }).collect()
+}
+
+/// Returns the `Set-Cookie` value that sets the session of a game for 400 days.
+#[must_use]
+pub fn set_game(secret: &GameSessionSecret, secure: bool, embedding: Embedding) -> HeaderValue {
+    let value = URL_SAFE_NO_PAD.encode(secret.expose());
+    game_cookie(
+        value,
+        secure,
+        embedding,
+        Duration::milliseconds(SESSION_MILLIS),
+    )
+}
+
+/// Returns the `Set-Cookie` value that removes the session of a game.
+#[must_use]
+pub fn clear_game(secure: bool, embedding: Embedding) -> HeaderValue {
+    game_cookie(String::new(), secure, embedding, Duration::ZERO)
+}
+
+fn game_cookie(value: String, secure: bool, embedding: Embedding, life: Duration) -> HeaderValue {
+    if embedding == Embedding::Top {
+        return lasting(game_cookie_name(secure), value, secure, life);
+    }
+    let cookie = Cookie::build((game_cookie_name(secure), value))
+        .http_only(true)
+        .same_site(SameSite::None)
+        // Browsers believe `localhost` over http as if it were https.
+        .secure(true)
+        .partitioned(true)
+        .path("/")
+        .max_age(life)
+        .build();
+    header_value(&cookie)
+}
+
+/// The characters of the part of a nonce cookie's name that tells several of them apart.
+pub const NONCE_ID_CHARS: usize = 8;
+
+/// Returns the name of the cookie with the nonce of one hand-off. Two tabs may be under way at the
+/// same time.
+fn nonce_name(secure: bool, id: &str) -> String {
+    let prefix = if secure { "__Host-" } else { "" };
+    format!("{prefix}platform-continue-{id}")
+}
+
+/// Whether a cookie with this name is the nonce of a hand-off.
+#[must_use]
+pub fn is_nonce_name(name: &[u8]) -> bool {
+    let name = name.strip_prefix(b"__Host-").unwrap_or(name);
+    name.starts_with(b"platform-continue-")
+}
+
+/// Reads the nonce of the hand-off with this id: 256 bits.
+#[must_use]
+pub fn read_nonce(headers: &HeaderMap, secure: bool, id: &str) -> Option<[u8; 32]> {
+    match find(headers, &nonce_name(secure, id)) {
+        Named::One(value) => decode(&value),
+        Named::None | Named::Several => None,
+    }
+}
+
+/// Returns the `Set-Cookie` value that sets a nonce for some minutes: the visitor may have to wait
+/// for a slow network.
+#[must_use]
+pub fn set_nonce(nonce: &[u8; 32], secure: bool, id: &str) -> HeaderValue {
+    let value = URL_SAFE_NO_PAD.encode(nonce);
+    lasting(&nonce_name(secure, id), value, secure, Duration::minutes(5))
+}
+
+/// Returns the `Set-Cookie` value that removes a nonce.
+#[must_use]
+pub fn clear_nonce(secure: bool, id: &str) -> HeaderValue {
+    lasting(
+        &nonce_name(secure, id),
+        String::new(),
+        secure,
+        Duration::ZERO,
+    )
+}
+
+/// Returns the name of the cookie that records that a hand-off failed.
+#[must_use]
+pub const fn tried_cookie_name(secure: bool) -> &'static str {
+    if secure {
+        "__Host-platform-tried"
+    } else {
+        "platform-tried"
+    }
+}
+
+/// Whether a hand-off of this browser failed within the last hour.
+#[must_use]
+pub fn was_tried(headers: &HeaderMap, secure: bool) -> bool {
+    !matches!(find(headers, tried_cookie_name(secure)), Named::None)
+}
+
+/// Returns the `Set-Cookie` value that records for an hour that a hand-off failed.
+#[must_use]
+pub fn set_tried(secure: bool) -> HeaderValue {
+    lasting(
+        tried_cookie_name(secure),
+        "1".to_owned(),
+        secure,
+        Duration::hours(1),
+    )
 }
 
 /// Returns the name of the cookie that records that foreign cookies were found and are being
@@ -269,7 +411,11 @@ mod tests {
         let secret = SessionSecret::from_bytes([0; 32]);
         assert_snapshot!(set_session(&secret, false).to_str().unwrap(), @"platform-session=AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA; HttpOnly; SameSite=Lax; Path=/; Max-Age=34560000; Priority=High");
         assert_snapshot!(set_session(&secret, true).to_str().unwrap(), @"__Host-platform-session=AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA; HttpOnly; SameSite=Lax; Secure; Path=/; Max-Age=34560000; Priority=High");
-        assert_snapshot!(set_pane("a.b.c".to_owned(), true, 1_800).to_str().unwrap(), @"__Host-platform-pane=a.b.c; HttpOnly; SameSite=Strict; Secure; Path=/; Max-Age=1800; Priority=High");
+        assert_snapshot!(set_pane("a.b.c".to_owned(), true, Embedding::Top, 1_800).to_str().unwrap(), @"__Host-platform-pane=a.b.c; HttpOnly; SameSite=Strict; Secure; Path=/; Max-Age=1800; Priority=High");
+        let game = GameSessionSecret::from_bytes([0; 32]);
+        assert_snapshot!(set_game(&game, true, Embedding::Top).to_str().unwrap(), @"__Host-platform-game=AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA; HttpOnly; SameSite=Lax; Secure; Path=/; Max-Age=34560000; Priority=High");
+        assert_snapshot!(set_game(&game, true, Embedding::Framed).to_str().unwrap(), @"__Host-platform-game=AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA; HttpOnly; SameSite=None; Partitioned; Secure; Path=/; Max-Age=34560000; Priority=High");
+        assert_snapshot!(set_nonce(&[0; 32], true, "AbC-_123").to_str().unwrap(), @"__Host-platform-continue-AbC-_123=AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA; HttpOnly; SameSite=Lax; Secure; Path=/; Max-Age=300; Priority=High");
         assert_snapshot!(clear_session(true).to_str().unwrap(), @"__Host-platform-session=; HttpOnly; SameSite=Lax; Secure; Path=/; Max-Age=0; Priority=High");
     }
 

@@ -10,7 +10,7 @@ use std::sync::Arc;
 
 use axum::extract::{FromRequestParts, Request, State};
 use axum::http::request::Parts;
-use axum::http::{HeaderMap, HeaderValue, header};
+use axum::http::{HeaderMap, HeaderValue, Method, header};
 use axum::middleware::Next;
 use axum::response::Response;
 use platform_protocol::problem::ProblemCode;
@@ -59,12 +59,16 @@ pub async fn with_cookie<O: Origins>(
     next: Next,
 ) -> Response {
     let caller = single_origin(request.headers()).and_then(|origin| origins.find(origin));
+    // A person may open the page at one of these addresses.
+    let is_page = request.method() == Method::GET;
     if let Some(caller) = &caller {
         request.extensions_mut().insert(caller.clone());
     }
     let mut response = next.run(request).await;
     apply(response.headers_mut(), caller.as_ref());
-    response.extensions_mut().insert(ForPrograms);
+    if !is_page {
+        response.extensions_mut().insert(ForPrograms);
+    }
     response
 }
 

@@ -2,7 +2,7 @@
 //! forbids scripts.
 
 use askama::Template;
-use axum::http::{HeaderName, HeaderValue, StatusCode, header};
+use axum::http::{HeaderMap, HeaderName, HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse as _, Response};
 
 use super::api_error::ApiError;
@@ -125,13 +125,13 @@ pub fn render(status: StatusCode, template: &impl Template) -> Response {
 pub fn render_games(
     status: StatusCode,
     template: &impl Template,
-    (origin, auth_url): (&PlatformOrigin, &str),
+    (games, auth_url): (&PlatformOrigin, &str),
 ) -> Response {
     let html = match template.render() {
         Ok(html) => html,
         Err(error) => return ApiError::internal(&error).into_response(),
     };
-    let games = origin.sub_domain("*");
+    let games = games.sub_domain("*");
     let policy = POLICY.replace("img-src 'self'", &format!("img-src 'self' {games}"));
     let policy = format!(
         "{policy}; script-src 'self'; connect-src 'self' {auth_url}; require-trusted-types-for \
@@ -220,6 +220,30 @@ pub fn render_form(status: StatusCode, template: &impl Template, target: FormTar
         HeaderValue::from_static("same-origin"),
     );
     response
+}
+
+/// Renders a page that a page of another site has opened, and whose own script says something to it:
+/// it keeps its opener. It is about one player, so it is never cached.
+#[must_use]
+pub fn render_opened(template: &impl Template) -> Response {
+    let html = match template.render() {
+        Ok(html) => html,
+        Err(error) => return ApiError::internal(&error).into_response(),
+    };
+    let policy = format!("{POLICY}; script-src 'self'");
+    let mut response = match HeaderValue::from_str(&policy) {
+        Ok(policy) => answer(StatusCode::OK, html, policy),
+        Err(error) => return ApiError::internal(&error).into_response(),
+    };
+    let headers = response.headers_mut();
+    headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-store"));
+    keep_opener(headers);
+    response
+}
+
+/// Lets a page keep the page of another site that opened it (HTML, "cross-origin opener policies").
+pub fn keep_opener(headers: &mut HeaderMap) {
+    headers.remove("cross-origin-opener-policy");
 }
 
 /// Renders a page for any host, with the stylesheet from `home`, an origin. Returns `None` if this

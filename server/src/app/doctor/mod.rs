@@ -113,6 +113,11 @@ pub struct Patient<'a> {
 }
 
 impl Patient<'_> {
+    fn games_origin(&self) -> PlatformOrigin {
+        let games = self.config.games_origin.clone();
+        games.unwrap_or_else(|| self.origin())
+    }
+
     fn origin(&self) -> PlatformOrigin {
         let origin = self.config.origin.clone();
         origin.unwrap_or_else(|| PlatformOrigin::local(self.config.listen.port()))

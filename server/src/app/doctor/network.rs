@@ -21,7 +21,8 @@ const CLOCK_IS_WRONG: Millis = 30_000;
 
 pub(super) async fn examine(patient: &Patient<'_>) -> Vec<Finding> {
     let origin = patient.origin();
-    let mut findings = vec![names(&origin).await];
+    let games = patient.games_origin();
+    let mut findings = vec![names(&origin, &games).await];
     let mut providers = patient.config.identity_providers.iter();
     let over_tls = origin.is_secure() || providers.any(|one| one.issuer.starts_with("https:"));
     let fetcher = match Fetcher::new(over_tls) {
@@ -33,7 +34,7 @@ pub(super) async fn examine(patient: &Patient<'_>) -> Vec<Finding> {
         }
     };
     findings.push(listener(patient, &fetcher).await);
-    let (visits, answered) = visits(patient, &origin, &fetcher).await;
+    let (visits, answered) = visits(patient, (&origin, &games), &fetcher).await;
     findings.extend(visits);
     findings.push(clock(patient, &fetcher, answered.as_ref()).await);
     findings
@@ -46,7 +47,7 @@ async fn addresses(name: &str) -> Result<BTreeSet<IpAddr>, String> {
 }
 
 /// The origin, the auth service and any game must have addresses.
-async fn names(origin: &PlatformOrigin) -> Finding {
+async fn names(origin: &PlatformOrigin, games: &PlatformOrigin) -> Finding {
     const CHECK: &str = "names";
     let host = origin.host();
     if origin.is_local() {
@@ -57,7 +58,10 @@ async fn names(origin: &PlatformOrigin) -> Finding {
     for (name, record) in [
         (host.to_owned(), host.to_owned()),
         (format!("{AUTH_LABEL}.{host}"), format!("*.{host}")),
-        (format!("{ANY_GAME}.{host}"), format!("*.{host}")),
+        (
+            format!("{ANY_GAME}.{}", games.host()),
+            format!("*.{}", games.host()),
+        ),
     ] {
         match addresses(&name).await {
             Ok(found) => all.extend(found),
@@ -111,7 +115,7 @@ fn text(fetched: &Fetched) -> String {
 /// Visits the auth service and an address of a game, as a browser does. Also returns an answer.
 async fn visits(
     patient: &Patient<'_>,
-    origin: &PlatformOrigin,
+    (origin, games): (&PlatformOrigin, &PlatformOrigin),
     fetcher: &Fetcher,
 ) -> (Vec<Finding>, Option<Fetched>) {
     const CHECK: &str = "visit";
@@ -145,7 +149,7 @@ async fn visits(
             "let the proxy forward `*.` and the header `Host` unchanged (docs/hosting.md)",
         ),
     }];
-    let game = format!("{}/", origin.sub_domain(ANY_GAME));
+    let game = format!("{}/", games.sub_domain(ANY_GAME));
     findings.push(match fetcher.get(&game, None).await {
         Ok(found) if found.header("x-request-id").is_some() => Finding::fine(
             CHECK,
@@ -267,10 +271,11 @@ mod tests {
     async fn a_name_without_an_address_is_wrong_and_localhost_needs_none() {
         // RFC 6761 §6.4: no name under `invalid` exists.
         let nowhere: PlatformOrigin = "https://play.invalid".parse().unwrap();
-        let found = names(&nowhere).await;
+        let found = names(&nowhere, &nowhere).await;
         assert_eq!(found.state, State::Wrong);
         assert!(found.advice.unwrap().contains("`play.invalid`"));
-        let local = names(&PlatformOrigin::local(8787)).await;
+        let local = PlatformOrigin::local(8787);
+        let local = names(&local, &local).await;
         assert_eq!(local.state, State::Skipped);
     }
 }

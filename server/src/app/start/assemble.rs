@@ -46,7 +46,7 @@ pub(super) fn assemble(
     let contents = Contents::new(Arc::clone(&files), config.file_cache_bytes());
     let games = Arc::new(GamesState {
         platform: Arc::clone(platform),
-        catalogue: Catalogue::new(platform.origin.clone()),
+        catalogue: Catalogue::new(platform.origin.clone(), platform.games_origin.clone()),
         files,
         presence: live.presence,
     });

@@ -36,7 +36,10 @@ impl Application for Redirect {
             .path_and_query()
             .map_or("/", |target| target.as_str());
         let found = requested_host(&parts, false)
-            .and_then(|host| Ok(address(&platform.origin, &host).ok_or(ProblemCode::UnknownHost)?))
+            .and_then(|host| {
+                Ok(address(&platform.origin, &platform.games_origin, &host)
+                    .ok_or(ProblemCode::UnknownHost)?)
+            })
             .and_then(|address| {
                 HeaderValue::try_from(format!("{address}{target}"))
                     .map_err(|_| ProblemCode::InvalidRequest.into())
@@ -78,9 +81,18 @@ impl Application for Redirect {
 
 /// Returns the origin with https of a host, if it is one of the platform's. Whether there is such a
 /// game is said over https.
-fn address(origin: &PlatformOrigin, host: &str) -> Option<String> {
+fn address(origin: &PlatformOrigin, games: &PlatformOrigin, host: &str) -> Option<String> {
     let name = host.split(':').next()?.to_ascii_lowercase();
-    let label = name.strip_suffix(origin.host())?;
+    let own = name.strip_suffix(origin.host());
+    let (origin, label) = match own.filter(|label| label.is_empty() || label.ends_with('.')) {
+        Some(label) => (origin, label),
+        // There is nothing at the games' origin itself.
+        None => (
+            games,
+            name.strip_suffix(games.host())
+                .filter(|label| !label.is_empty())?,
+        ),
+    };
     match label.strip_suffix('.') {
         None if label.is_empty() => Some(origin.to_string()),
         Some(label) => {
@@ -117,7 +129,23 @@ mod tests {
             ("evil.example", None),
             ("", None),
         ] {
-            assert_eq!(address(&origin, host).as_deref(), expected, "{host}");
+            assert_eq!(
+                address(&origin, &origin, host).as_deref(),
+                expected,
+                "{host}"
+            );
+        }
+        let games: PlatformOrigin = "https://games.example".parse().unwrap();
+        for (host, expected) in [
+            ("demo.games.example", Some("https://demo.games.example")),
+            ("games.example", None),
+            ("auth.play.example", Some("https://auth.play.example:8443")),
+        ] {
+            assert_eq!(
+                address(&origin, &games, host).as_deref(),
+                expected,
+                "{host}"
+            );
         }
     }
 }

@@ -348,7 +348,7 @@ async fn complete(
             let path = page_path(DELETION_PAGE, redirect, &[]);
             see_other(&format!("{}{path}", state.platform.auth_url))?
         }
-        None => see_other(redirect.as_str())?,
+        None => see_other(&redirect.arrival(state))?,
     };
     let cookie = cookies::set_session(&secret, state.platform.origin.is_secure());
     response.headers_mut().insert(header::SET_COOKIE, cookie);

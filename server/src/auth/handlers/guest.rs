@@ -3,11 +3,14 @@
 
 use std::time::Duration;
 
+use uuid::Uuid;
+
 use crate::auth::AuthState;
 use crate::clock::Millis;
 use crate::domain::errors::chain;
 use crate::domain::player::Player;
 use crate::domain::session::{Session, SessionHash, SessionSecret};
+use crate::domain::username::generate_guest_names;
 use crate::platform::metrics::GuestKind;
 use crate::store::{GuestCap, NewGuest, StoreError};
 use crate::web::api_error::ApiError;
@@ -22,10 +25,10 @@ pub(super) enum Made {
     TooFast(Duration),
 }
 
-/// Creates a guest who plays the game with this audience. If the browser sent a cookie that has no
-/// session, the guest is derived from it: either the platform issued it and its row was swept, or
-/// it was never used. The session is a new one all the same, since clients must not choose their
-/// secret.
+/// Creates a guest who plays the game with this audience, whose session is `fresh`. If the browser
+/// sent a cookie that has no session, `held`, the guest is derived from it: either the platform
+/// issued it and its row was swept, or it was never used. The session is a new one all the same,
+/// since clients must not choose their secret; a blank session, which the platform remembers, stays.
 ///
 /// # Errors
 /// `guest-limit-reached`; errors of the store.
@@ -33,7 +36,7 @@ pub(super) async fn make(
     state: &AuthState,
     audience: &str,
     network: Network,
-    held: Option<SessionSecret>,
+    (held, fresh): (Option<SessionSecret>, SessionSecret),
 ) -> Result<Made, ApiError> {
     let counted = state.limits.guests.count(network, audience).await;
     if let Err(wait) = counted {
@@ -41,12 +44,13 @@ pub(super) async fn make(
     }
     let now = state.platform.clock.now();
     let cap = state.platform.config.guest_cap(now);
-    if let Some(held) = held
-        && let Some((player, secret)) = bring_back(state, network, &held, cap).await?
-    {
-        return Ok(Made::Guest(player, secret));
+    let mut secret = fresh;
+    if let Some(held) = held {
+        secret = kept_or(state, &held, secret).await?;
+        if let Some(player) = bring_back(state, network, (&held, &secret), cap).await? {
+            return Ok(Made::Guest(player, secret));
+        }
     }
-    let secret = SessionSecret::generate(&*state.platform.entropy);
     let guest = NewGuest {
         awaiting: Some(audience.to_owned()),
         cap,
@@ -57,15 +61,59 @@ pub(super) async fn make(
     Ok(Made::Guest(player, secret))
 }
 
-/// Creates the guest of a cookie without a session again. Returns `None` if the derived player is
+/// What comes of the first token of a blank session.
+#[derive(Debug)]
+pub(super) enum First {
+    /// The session, which has a player now.
+    Session(Box<Session>),
+    /// Nothing, since another player has come to be with the guest's id.
+    Taken,
+    /// Nothing, since too many guests are being created here at the moment.
+    TooFast(Duration),
+}
+
+/// Creates the guest-to-be of a blank session, who plays the game with this audience. Its browser
+/// has brought a cookie back, so the guest counts for its network at once.
+///
+/// # Errors
+/// `guest-limit-reached`; errors of the store.
+pub(super) async fn make_first(
+    state: &AuthState,
+    audience: &str,
+    network: Network,
+    (player, parent): (Uuid, SessionHash),
+) -> Result<First, ApiError> {
+    if let Err(wait) = state.limits.guests.count(network, audience).await {
+        return Ok(First::TooFast(wait));
+    }
+    let (store, now) = (&state.platform.store, state.platform.clock.now());
+    let guest = NewGuest {
+        id: player,
+        usernames: generate_guest_names(&*state.platform.entropy),
+        session: parent,
+        address: network.to_string(),
+        cap: state.platform.config.guest_cap(now),
+        awaiting: None,
+        now,
+    };
+    match store.bring_back_guest(guest).await {
+        Ok(_) => state.platform.metrics.guest(GuestKind::New),
+        // Another game of the same browser may have asked at the same moment.
+        Err(StoreError::Conflict { .. }) => {}
+        Err(error) => return Err(error.into()),
+    }
+    let session = store.lookup_session(&parent).await?;
+    Ok(session.map_or(First::Taken, |session| First::Session(Box::new(session))))
+}
+
+/// Creates the guest of a cookie without a session again, with a new session. Returns `None` if the derived player is
 /// different by now, such as an account.
 async fn bring_back(
     state: &AuthState,
     network: Network,
-    held: &SessionSecret,
+    (held, secret): (&SessionSecret, &SessionSecret),
     cap: Option<GuestCap>,
-) -> Result<Option<(Player, SessionSecret)>, StoreError> {
-    let secret = SessionSecret::generate(&*state.platform.entropy);
+) -> Result<Option<Player>, StoreError> {
     let guest = NewGuest {
         cap,
         ..of_secret(held, secret.hash(), network, state.platform.clock.now())
@@ -73,11 +121,27 @@ async fn bring_back(
     match state.platform.store.bring_back_guest(guest).await {
         Ok(player) => {
             state.platform.metrics.guest(GuestKind::Restored);
-            Ok(Some((player, secret)))
+            Ok(Some(player))
         }
         Err(StoreError::Conflict { .. }) => Ok(None),
         Err(error) => Err(error),
     }
+}
+
+/// Returns the secret of the session that the guest of a cookie without a session gets: a fresh one,
+/// since clients must not choose their secret, or that of a blank session, which the platform
+/// remembers.
+async fn kept_or(
+    state: &AuthState,
+    held: &SessionSecret,
+    fresh: SessionSecret,
+) -> Result<SessionSecret, StoreError> {
+    let blank = state
+        .platform
+        .store
+        .find_blank_session(&held.hash())
+        .await?;
+    Ok(if blank.is_some() { held.clone() } else { fresh })
 }
 
 /// Returns the session of a cookie, for requests that do more with it than play. A guest whose row
@@ -93,9 +157,12 @@ pub(super) async fn find_or_make(
     if let Some(session) = state.platform.store.lookup_session(&held.hash()).await? {
         return Ok(Some(session));
     }
-    let Some((_, secret)) = bring_back(state, network, held, None).await? else {
+    let fresh = SessionSecret::generate(&*state.platform.entropy);
+    let secret = kept_or(state, held, fresh).await?;
+    let back = bring_back(state, network, (held, &secret), None).await?;
+    if back.is_none() {
         return Ok(None);
-    };
+    }
     state.platform.store.lookup_session(&secret.hash()).await
 }
 

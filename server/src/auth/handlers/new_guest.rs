@@ -58,7 +58,7 @@ pub async fn handle(
     if !was_shown {
         return back_to_login(&state, Some(address.as_str()), SignInNotice::Hurried);
     }
-    let mut response = see_other(address.as_str())?;
+    let mut response = see_other(&address.arrival(&state))?;
     if forgets {
         let cookie = cookies::clear_session(secure);
         for cookie in [cookie].into_iter().chain(left) {

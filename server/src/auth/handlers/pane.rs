@@ -20,7 +20,7 @@ use crate::games::GamesState;
 use crate::games::panes::Pane;
 use crate::web::api_error::ApiError;
 use crate::web::body;
-use crate::web::cookies;
+use crate::web::cookies::{self, Embedding};
 use crate::web::cors::{AllowedOrigin, Origins, single_origin};
 use crate::web::json;
 
@@ -58,7 +58,11 @@ pub async fn begin(
             .with_detail("This is no current session of this pane.")
     })?;
     let secure = state.platform.origin.is_secure();
-    let cookie = cookies::set_pane(session.to_owned(), secure, SESSION_SECONDS);
+    let embedding = match state.games.catalogue.is_apart() {
+        true => Embedding::Framed,
+        false => Embedding::Top,
+    };
+    let cookie = cookies::set_pane(session.to_owned(), secure, embedding, SESSION_SECONDS);
     let mut response = json::nothing();
     response.headers_mut().insert(header::SET_COOKIE, cookie);
     Ok(response)

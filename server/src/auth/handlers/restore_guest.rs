@@ -218,7 +218,7 @@ pub async fn restore(
              page first, and then go on as the guest.",
         )),
         Restored::Back(_) => {
-            let mut response = see_other(address.as_str())?;
+            let mut response = see_other(&address.arrival(&state))?;
             let headers = response.headers_mut();
             headers.append(header::SET_COOKIE, cookies::set_session(&secret, secure));
             headers.append(header::SET_COOKIE, cookies::set_left(&browser, secure));

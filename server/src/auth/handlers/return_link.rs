@@ -12,6 +12,8 @@ use crate::games::page_metadata;
 pub(super) struct ReturnLink {
     /// The address.
     pub(super) address: String,
+    /// The address at which the browser arrives as the player that it has now.
+    pub(super) arrival: String,
     /// The game to which it leads; `None` for the platform's own pages.
     pub(super) game: Option<String>,
     /// Whether it leads to a device that waits for approval, for which a guest cannot continue.
@@ -68,6 +70,7 @@ impl ReturnLink {
         };
         Self {
             address: address.as_str().to_owned(),
+            arrival: address.arrival(state),
             onward: format!("Go on to {place}"),
             label,
             game,

@@ -146,6 +146,9 @@ pub async fn handle(
     };
     let target = FormTarget::of_sign_in(&state.platform.origin);
     let mut response = page::render_form(StatusCode::OK, &page, target);
+    if address.is_frame_page(&state) {
+        page::keep_opener(response.headers_mut());
+    }
     if let Some(cookie) = set_cookie {
         response.headers_mut().insert(header::SET_COOKIE, cookie);
     }

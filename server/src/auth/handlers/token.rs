@@ -20,7 +20,7 @@ use crate::auth::AuthState;
 use crate::clock::Millis;
 use crate::domain::console_token::{self, Hold};
 use crate::domain::player::Player;
-use crate::domain::session::{SessionHash, SessionSecret, SessionStatus};
+use crate::domain::session::{Session, SessionHash, SessionSecret, SessionStatus};
 use crate::games::takedown;
 use crate::platform::metrics::TokenKind;
 use crate::web::api_error::ApiError;
@@ -75,10 +75,41 @@ pub async fn handle(
         _ if !may_be_new => return Ok(nobody()),
         (_, held) => return new_guest(&state, &caller, &context, held).await,
     };
-    match session.status(now) {
+    match grant(&state, &headers, &session, now).await? {
         // The session has ended, so its secret leads to no guest any more.
-        SessionStatus::Stranger if !may_be_new => Ok(nobody()),
-        SessionStatus::Stranger => new_guest(&state, &caller, &context, None).await,
+        Granted::Stranger if !may_be_new => Ok(nobody()),
+        Granted::Stranger => new_guest(&state, &caller, &context, None).await,
+        Granted::Player { renewed } => {
+            let cookie = renewed.then(|| cookies::set_session(&secret, secure));
+            let whose = (&session.player, session.hash);
+            token_answer(&state, &caller, whose, now, cookie)
+        }
+    }
+}
+
+/// What a session gives.
+pub(super) enum Granted {
+    /// It counts as no session.
+    Stranger,
+    /// Its player gets a token.
+    Player {
+        /// Whether its use was stored, so that the cookie is to be set again.
+        renewed: bool,
+    },
+}
+
+/// Decides whether the player of a session gets a token, and records its use.
+///
+/// # Errors
+/// `session-expired`, `account-suspended`.
+pub(super) async fn grant(
+    state: &AuthState,
+    headers: &HeaderMap,
+    session: &Session,
+    now: Millis,
+) -> Result<Granted, ApiError> {
+    match session.status(now) {
+        SessionStatus::Stranger => Ok(Granted::Stranger),
         SessionStatus::Expired => Err(ProblemCode::SessionExpired.into()),
         SessionStatus::Leaving(_) => Err(ApiError::new(ProblemCode::SessionExpired).with_detail(
             "You asked to be deleted. Until that happens, you can take it back on the sign-in page.",
@@ -88,18 +119,11 @@ pub async fn handle(
             let wants_renewal = session.wants_renewal(now);
             // None of them is needed for the answer, so together they may take as long as one.
             let (_seen, _noted, renewed) = tokio::join!(
-                guest::see(&state, &session.player, now),
-                note_browser(&state, &headers, &session, wants_renewal),
-                async { wants_renewal && renew(&state, &secret, now).await },
+                guest::see(state, &session.player, now),
+                note_browser(state, headers, session, wants_renewal),
+                async { wants_renewal && renew(state, &session.hash, now).await },
             );
-            let cookie = renewed.then(|| cookies::set_session(&secret, secure));
-            token_answer(
-                &state,
-                &caller,
-                (&session.player, session.hash),
-                now,
-                cookie,
-            )
+            Ok(Granted::Player { renewed })
         }
     }
 }
@@ -138,13 +162,8 @@ fn pushed_out(secure: bool) -> ApiError {
 
 /// A renewal is for the next 400 days, not for this response: if it fails, the player still gets a
 /// token.
-async fn renew(state: &AuthState, secret: &SessionSecret, now: Millis) -> bool {
-    match state
-        .platform
-        .store
-        .renew_session(&secret.hash(), now)
-        .await
-    {
+pub(super) async fn renew(state: &AuthState, session: &SessionHash, now: Millis) -> bool {
+    match state.platform.store.renew_session(session, now).await {
         Ok(()) => true,
         Err(error) => {
             tracing::warn!(
@@ -164,7 +183,8 @@ async fn new_guest(
     held: Option<SessionSecret>,
 ) -> Result<Response, ApiError> {
     let network = Network::of(context.client);
-    match guest::make(state, &caller.audience, network, held).await? {
+    let fresh = SessionSecret::generate(&*state.platform.entropy);
+    match guest::make(state, &caller.audience, network, (held, fresh)).await? {
         Made::TooFast(wait) => Ok(too_many_guests(wait)),
         Made::Guest(player, secret) => {
             let cookie = cookies::set_session(&secret, state.platform.origin.is_secure());
@@ -176,7 +196,7 @@ async fn new_guest(
 
 /// The only 429 without a problem body: the player is not at fault, and the runtime only has to
 /// repeat the request.
-fn too_many_guests(wait: Duration) -> Response {
+pub(super) fn too_many_guests(wait: Duration) -> Response {
     let mut response = (
         StatusCode::TOO_MANY_REQUESTS,
         "Too many new guests. Try again in a moment.\n",
@@ -247,7 +267,11 @@ fn claims(
     }
 }
 
-fn token_answer(
+/// Returns the token of a player as the response to a caller, and sets `cookie`.
+///
+/// # Errors
+/// Returns an error if the token cannot be signed.
+pub(super) fn token_answer(
     state: &AuthState,
     caller: &AllowedOrigin,
     (player, session): (&Player, SessionHash),

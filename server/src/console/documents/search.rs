@@ -100,7 +100,8 @@ mod tests {
     use super::*;
 
     fn documents() -> Documents {
-        Documents::new(&"https://games.test".parse().unwrap())
+        let origin = "https://games.test".parse().unwrap();
+        Documents::new(&origin, &origin)
     }
 
     #[test]

@@ -68,7 +68,7 @@ pub async fn project(
     check_slug_form(&slug).map_err(|_| ApiError::from(ProblemCode::NotFound))?;
     let game = state
         .platform
-        .origin
+        .games_origin
         .sub_domain(&Environment::Dev.label(&slug));
     let page = Build {
         frame: Layout::new(&state.platform.origin),
@@ -79,7 +79,7 @@ pub async fn project(
         game: &game,
         game_host: game.split_once("://").map_or("", |(_, host)| host),
     };
-    let mut shown = panes::origins(&slug, &state.platform.origin);
+    let mut shown = panes::origins(&slug, &state.platform.games_origin);
     shown.insert(0, game.clone());
     Ok(page::render_console(
         &page,

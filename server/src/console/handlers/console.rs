@@ -88,7 +88,7 @@ pub async fn handle(
         metadata: paths::METADATA,
         profile: paths::PROFILE,
     };
-    let addresses = (&state.platform.origin, &*state.platform.auth_url);
+    let addresses = (&state.platform.games_origin, &*state.platform.auth_url);
     page::render_games(StatusCode::OK, &page, addresses)
 }
 

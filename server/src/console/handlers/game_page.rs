@@ -49,6 +49,6 @@ pub async fn handle(
         card: card.unwrap_or(Card { entry, playing: 0 }),
         tags: entry.listing.tags.iter().map(|tag| tag_link(tag)).collect(),
     };
-    let addresses = (&state.platform.origin, &*state.platform.auth_url);
+    let addresses = (&state.platform.games_origin, &*state.platform.auth_url);
     Ok(page::render_games(StatusCode::OK, &page, addresses))
 }

@@ -159,8 +159,12 @@ fn show(
         tab,
         group,
     };
-    let address =
-        |environment: Environment| state.platform.origin.sub_domain(&environment.label(slug));
+    let address = |environment: Environment| {
+        state
+            .platform
+            .games_origin
+            .sub_domain(&environment.label(slug))
+    };
     let (dev, prod) = (address(Environment::Dev), address(Environment::Prod));
     Ok(page::render_project(
         &page,

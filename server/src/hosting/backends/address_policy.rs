@@ -38,8 +38,8 @@ type BoxError = Box<dyn std::error::Error + Send + Sync>;
 #[derive(Clone, Debug)]
 pub struct AddressPolicy {
     private: PrivateBackends,
-    /// The platform's own name.
-    platform: String,
+    /// The names at and below which everything is the platform.
+    platform: Vec<String>,
     /// The platform's own sockets.
     own: Arc<OwnSockets>,
 }
@@ -56,9 +56,16 @@ impl AddressPolicy {
         };
         Self {
             private: private.unwrap_or(by_origin),
-            platform: origin.host().to_owned(),
+            platform: vec![origin.host().to_owned()],
             own: Arc::new(own),
         }
+    }
+
+    /// Adds the origin below which games have their addresses.
+    #[must_use]
+    pub fn with_games(mut self, games: &PlatformOrigin) -> Self {
+        self.platform.push(games.host().to_owned());
+        self
     }
 
     /// Returns the platform's own sockets.
@@ -80,8 +87,9 @@ impl AddressPolicy {
             Host::Domain(name) => {
                 let name = name.to_ascii_lowercase();
                 let name = name.trim_end_matches('.');
-                let below = name.strip_suffix(self.platform.as_str());
-                if below.is_some_and(|below| below.is_empty() || below.ends_with('.')) {
+                let below = |own: &String| name.strip_suffix(own.as_str());
+                let mut below = self.platform.iter().filter_map(below);
+                if below.any(|below| below.is_empty() || below.ends_with('.')) {
                     return Err(OWN);
                 }
                 if self.own.is_service(name, port) {

@@ -8,7 +8,10 @@ use platform_serving::forwarding::{drop_hop_by_hop, drop_spoofed, introduce};
 
 use crate::games::catalogue::Game;
 use crate::games::takedown::forgot_cookie_name;
-use crate::web::cookies::{left_cookie_name, pane_cookie_name, session_cookie_name};
+use crate::web::cookies::{
+    game_cookie_name, is_nonce_name, left_cookie_name, pane_cookie_name, session_cookie_name,
+    tried_cookie_name,
+};
 use crate::web::csrf::browser_cookie_name;
 use crate::web::request_context::Context;
 use crate::web::request_id::X_REQUEST_ID;
@@ -30,7 +33,7 @@ const FOR_PROXIES: [HeaderName; 8] = [
 ];
 
 /// The platform's cookies, over https and http.
-const COOKIES: [&str; 10] = [
+const COOKIES: [&str; 14] = [
     session_cookie_name(true),
     session_cookie_name(false),
     left_cookie_name(true),
@@ -41,6 +44,10 @@ const COOKIES: [&str; 10] = [
     forgot_cookie_name(false),
     pane_cookie_name(true),
     pane_cookie_name(false),
+    game_cookie_name(true),
+    game_cookie_name(false),
+    tried_cookie_name(true),
+    tried_cookie_name(false),
 ];
 
 /// Converts a visitor's headers to those for a backend, with the platform's own `assertion`.
@@ -80,7 +87,7 @@ fn name_of(cookie: &[u8]) -> &[u8] {
 }
 
 fn is_ours(name: &[u8]) -> bool {
-    COOKIES.iter().any(|ours| ours.as_bytes() == name)
+    COOKIES.iter().any(|ours| ours.as_bytes() == name) || is_nonce_name(name)
 }
 
 /// Removes the platform's cookies. They belong to the auth service and browsers send them nowhere
@@ -192,6 +199,7 @@ mod tests {
             preview: None,
             audience: "game:game".into(),
             origin: "http://game.platform.localhost".into(),
+            is_apart: false,
             deployment: None,
             lasting: std::sync::Arc::default(),
             isolated: false,
@@ -234,6 +242,7 @@ mod tests {
             preview: None,
             audience: "game:game".into(),
             origin: "http://game.platform.localhost".into(),
+            is_apart: false,
             deployment: None,
             isolated: false,
             lasting: std::sync::Arc::default(),

@@ -16,6 +16,8 @@ use crate::web::api_error::ApiError;
 struct Whereabouts<'a> {
     /// The platform origin.
     origin: String,
+    /// The origin below which games have their addresses.
+    games_origin: String,
     /// `{auth_url}`
     auth_url: &'a str,
 }
@@ -24,6 +26,7 @@ struct Whereabouts<'a> {
 pub async fn handle(State(state): State<Arc<HostingState>>) -> Response {
     let whereabouts = Whereabouts {
         origin: state.platform.origin.to_string(),
+        games_origin: state.platform.games_origin.to_string(),
         auth_url: &state.platform.auth_url,
     };
     match serde_json::to_vec(&whereabouts) {

@@ -265,7 +265,10 @@ impl Deployments {
 
     /// Returns the address of the page that is deployed to `target`.
     fn address(&self, target: &Target) -> String {
-        format!("{}/", self.platform.origin.sub_domain(&target.label()))
+        format!(
+            "{}/",
+            self.platform.games_origin.sub_domain(&target.label())
+        )
     }
 }
 

@@ -253,7 +253,7 @@ impl DeployedView {
         Self {
             id: deployment.id.to_string(),
             short_id: short_id(deployment.id, &[]),
-            url: state.platform.origin.sub_domain(&published.label),
+            url: state.platform.games_origin.sub_domain(&published.label),
             preview: published.preview,
             files: deployment.files.len() as u64,
             bytes: deployment.files.values().map(|file| file.size).sum(),

@@ -86,7 +86,7 @@ pub async fn handle(
     let opener = editor.caller.opener();
     let session = panes::seal(&state.auth, &label, content, &opener, now)?;
     Ok(ApiJson(PaneAnswer {
-        origin: state.platform.origin.sub_domain(&label),
+        origin: state.platform.games_origin.sub_domain(&label),
         session,
         expires_in: SESSION_SECONDS,
         sub: player.id.to_string(),

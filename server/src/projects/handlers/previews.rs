@@ -117,7 +117,7 @@ impl PreviewsView {
 }
 
 fn address(state: &ProjectsState, slug: &str, name: &str) -> String {
-    state.platform.origin.sub_domain(&label(name, slug))
+    state.platform.games_origin.sub_domain(&label(name, slug))
 }
 
 fn missing() -> ApiError {

@@ -367,7 +367,7 @@ impl EnvironmentView {
             .playing(&audience, state.platform.clock.now())
             .await;
         Ok(Self {
-            url: state.platform.origin.sub_domain(&label),
+            url: state.platform.games_origin.sub_domain(&label),
             deployment: deployments.iter().find(|one| one.current).cloned(),
             warnings,
             deployments,

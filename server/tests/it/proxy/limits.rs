@@ -29,6 +29,7 @@ fn game(slug: &str) -> Game {
         preview: None,
         audience: format!("game:{slug}").into(),
         origin: PlatformOrigin::local(8787).sub_domain(slug),
+        is_apart: false,
         deployment: None,
         lasting: std::sync::Arc::default(),
         isolated: false,
@@ -87,7 +88,7 @@ async fn slow(change: impl FnOnce(&mut Settings)) -> (Arc<Backends>, mpsc::Unbou
     });
     let origin = PlatformOrigin::local(8787);
     let listening = vec!["127.0.0.1:8787".parse().unwrap()];
-    let mut settings = Settings::new(&Config::default(), &origin, listening);
+    let mut settings = Settings::new(&Config::default(), (&origin, &origin), listening);
     change(&mut settings);
     let backends = Arc::new(Backends::new(&origin, settings).unwrap());
     backends.add("slow", Environment::Prod, slow.await);

@@ -112,5 +112,8 @@ fn render(
         most: MAX_NAME_CHARS,
         wrong: wrong_name.is_some(),
     };
-    page::render_form(status, &page, FormTarget::of_sign_in(origin))
+    let mut response = page::render_form(status, &page, FormTarget::of_sign_in(origin));
+    // The game in a frame may have opened the sign-in in a tab.
+    page::keep_opener(response.headers_mut());
+    response
 }

@@ -123,7 +123,8 @@ async fn the_databases_redis_and_the_bucket_of_the_settings_are_no_backends() {
         }),
         ..Config::default()
     };
-    let settings = Settings::new(&config, &origin("https://games.example"), Vec::new());
+    let own = origin("https://games.example");
+    let settings = Settings::new(&config, (&own, &own), Vec::new());
     let reach = settings.reach;
     reach.own_sockets().look_up(Vec::new()).await;
     for (address, is_allowed) in [

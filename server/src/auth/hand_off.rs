@@ -1,0 +1,329 @@
+//! Handing a player from the auth service to a game that is apart, whose pages the auth service's
+//! cookie never reaches.
+//!
+//! A navigation to such a game without a session of the game is answered with a redirect to the auth
+//! service, which redirects back with a code. Only the browser that was sent away can redeem it: the
+//! game has set a cookie with a nonce, and the code is bound to its SHA-256. So a code that leaks is
+//! worth nothing in another browser, and nobody can make a browser play as somebody else (RFC 9700
+//! §4.7).
+
+use axum::http::request::Parts;
+use axum::http::{HeaderMap, HeaderValue, Method, StatusCode, header};
+use axum::response::{IntoResponse as _, Response};
+use base64::Engine as _;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use platform_protocol::paths;
+use sha2::{Digest as _, Sha256};
+use subtle::ConstantTimeEq as _;
+use url::form_urlencoded;
+
+use crate::auth::AuthState;
+use crate::auth::game_visits::Held;
+use crate::domain::errors::chain;
+use crate::games::catalogue::Game;
+use crate::web::api_error::ApiError;
+use crate::web::cookies::{self, NONCE_ID_CHARS};
+
+/// The parameter with the origin of the game that wants a player.
+pub const TO: &str = "to";
+/// The parameter with [`HandOffState`].
+pub const STATE: &str = "state";
+/// The parameter with the code.
+pub const CODE: &str = "code";
+/// The parameter of a page's address that stops a second attempt in a browser without cookies.
+const TRIED: &str = "platform-continued";
+
+/// The maximum number of bytes of the path and the query that a visitor asked for.
+const MAX_PATH_BYTES: usize = 2_048;
+/// The maximum number of bytes of a state: hash, separator, and the path in base64url.
+const MAX_STATE_BYTES: usize = 43 + 1 + MAX_PATH_BYTES.div_ceil(3) * 4;
+
+/// What a hand-off carries there and back: the SHA-256 of the nonce in the browser, and the path and
+/// query that the visitor asked for. The auth service reads nothing of it but its form.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct HandOffState {
+    /// SHA-256 of the nonce.
+    pub nonce: [u8; 32],
+    /// The path and query, which begin with a slash.
+    pub path: String,
+}
+
+impl HandOffState {
+    /// Reads the parameter.
+    #[must_use]
+    pub fn parse(text: &str) -> Option<Self> {
+        if text.len() > MAX_STATE_BYTES {
+            return None;
+        }
+        let (nonce, path) = text.split_once('.')?;
+        let path = String::from_utf8(URL_SAFE_NO_PAD.decode(path).ok()?).ok()?;
+        is_path(&path).then_some(())?;
+        Some(Self {
+            nonce: decode(nonce)?,
+            path,
+        })
+    }
+
+    /// Returns the parameter: base64url and one full stop.
+    #[must_use]
+    pub fn text(&self) -> String {
+        let nonce = URL_SAFE_NO_PAD.encode(self.nonce);
+        format!("{nonce}.{}", URL_SAFE_NO_PAD.encode(&self.path))
+    }
+
+    /// The part of the nonce cookie's name that tells several of them apart.
+    fn id(&self) -> String {
+        let mut id = URL_SAFE_NO_PAD.encode(self.nonce);
+        id.truncate(NONCE_ID_CHARS);
+        id
+    }
+
+    /// Returns whether this browser was sent away with this state, or `None` if it brought no nonce:
+    /// it is another browser, or one without cookies.
+    #[must_use]
+    pub fn is_of(&self, headers: &HeaderMap, secure: bool) -> Option<bool> {
+        let nonce = cookies::read_nonce(headers, secure, &self.id())?;
+        let hash: [u8; 32] = Sha256::digest(nonce).into();
+        Some(hash.ct_eq(&self.nonce).into())
+    }
+
+    /// Returns the `Set-Cookie` value that removes the nonce.
+    #[must_use]
+    pub fn clear_nonce(&self, secure: bool) -> HeaderValue {
+        cookies::clear_nonce(secure, &self.id())
+    }
+
+    /// Returns the address of the page that the visitor asked for.
+    #[must_use]
+    pub fn page(&self, game: &Game) -> String {
+        format!("{}{}", game.origin, self.path)
+    }
+
+    /// Returns the same with the mark that stops a second attempt.
+    #[must_use]
+    pub fn marked_page(&self, game: &Game) -> String {
+        let separator = if self.path.contains('?') { '&' } else { '?' };
+        format!("{}{}{separator}{TRIED}=1", game.origin, self.path)
+    }
+}
+
+/// Decodes 256 bits of base64url.
+#[must_use]
+pub fn decode(text: &str) -> Option<[u8; 32]> {
+    let mut bytes = [0; 32];
+    let length = URL_SAFE_NO_PAD.decode_slice(text, &mut bytes).ok()?;
+    (length == bytes.len()).then_some(bytes)
+}
+
+/// Whether a text can be the path and query of an address of the game itself.
+#[must_use]
+pub fn is_path(text: &str) -> bool {
+    let plain = |byte: u8| byte.is_ascii_graphic() && byte != b'\\' && byte != b'#';
+    text.starts_with('/')
+        && text.len() <= MAX_PATH_BYTES
+        && text.bytes().all(plain)
+        && !paths::is_platforms(text.split('?').next().unwrap_or_default())
+}
+
+/// Whether a browser opens an address in a tab of its own to show it (Fetch Metadata). Programs,
+/// crawlers, prefetches, frames, workers and parts of pages do not.
+#[must_use]
+pub fn opens_tab(headers: &HeaderMap) -> bool {
+    let is = |name: &str, expected: &str| {
+        let mut values = headers.get_all(name).iter();
+        values.next().is_some_and(|value| value == expected) && values.next().is_none()
+    };
+    let prefetches = ["sec-purpose", "purpose", "x-moz", "x-purpose"]
+        .iter()
+        .flat_map(|name| headers.get_all(*name))
+        .any(|value| {
+            let value = value.to_str().unwrap_or_default();
+            value.contains("prefetch") || value.contains("prerender") || value.contains("preview")
+        });
+    is("sec-fetch-mode", "navigate") && is("sec-fetch-dest", "document") && !prefetches
+}
+
+/// Whether an address may be a page: its last part has no extension, or that of a page.
+fn may_be_page(path: &str) -> bool {
+    let name = path.rsplit('/').next().unwrap_or_default();
+    match name.rsplit_once('.') {
+        None => true,
+        Some((_, extension)) => {
+            extension.eq_ignore_ascii_case("html") || extension.eq_ignore_ascii_case("htm")
+        }
+    }
+}
+
+/// Whether a request to a game may begin a hand-off, as far as its head says. Most do not.
+#[must_use]
+pub fn may_begin(game: &Game, parts: &Parts, secure: bool) -> bool {
+    let query = parts.uri.query().unwrap_or_default();
+    game.is_apart
+        && game.deployment.is_some()
+        && parts.method == Method::GET
+        && opens_tab(&parts.headers)
+        && may_be_page(parts.uri.path())
+        && !cookies::was_tried(&parts.headers, secure)
+        && !query.split('&').any(|pair| pair == "platform-continued=1")
+}
+
+/// Returns the redirect with which a hand-off begins, if the browser has no session of the game that
+/// can be used. If the store fails, the game is shown without.
+pub async fn begin_if_needed(
+    state: &AuthState,
+    game: &Game,
+    headers: &HeaderMap,
+    path_and_query: &str,
+) -> Option<Response> {
+    if !is_path(path_and_query) {
+        return None;
+    }
+    match Held::of(state, game, headers).await {
+        Ok(held) if held.is_usable(state.platform.clock.now()) => None,
+        Ok(_) => begin(state, game, path_and_query.to_owned()).ok(),
+        Err(error) => {
+            let error = chain(&error);
+            tracing::warn!(error, "a game's session could not be looked up");
+            None
+        }
+    }
+}
+
+/// Returns the redirect with which a hand-off begins.
+///
+/// # Errors
+/// Returns an error if the address cannot be a header.
+pub fn begin(state: &AuthState, game: &Game, path: String) -> Result<Response, ApiError> {
+    let nonce: [u8; 32] = state.platform.entropy.bytes();
+    let wanted = HandOffState {
+        nonce: Sha256::digest(nonce).into(),
+        path,
+    };
+    let query = form_urlencoded::Serializer::new(String::new())
+        .append_pair(TO, &game.origin)
+        .append_pair(STATE, &wanted.text())
+        .finish();
+    let address = format!("{}{}?{query}", state.platform.auth_url, paths::CONTINUE);
+    let mut response = redirect(StatusCode::FOUND, &address)?;
+    let secure = state.platform.origin.is_secure();
+    let cookie = cookies::set_nonce(&nonce, secure, &wanted.id());
+    response.headers_mut().append(header::SET_COOKIE, cookie);
+    Ok(response)
+}
+
+/// Returns a redirect that is never stored, and from which no address leaks as a referrer.
+///
+/// # Errors
+/// Returns an error if the address cannot be a header.
+pub fn redirect(status: StatusCode, address: &str) -> Result<Response, ApiError> {
+    let location = HeaderValue::from_str(address).map_err(|error| ApiError::internal(&error))?;
+    let mut response = status.into_response();
+    let headers = response.headers_mut();
+    headers.insert(header::LOCATION, location);
+    headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-store"));
+    headers.insert(
+        header::REFERRER_POLICY,
+        HeaderValue::from_static("no-referrer"),
+    );
+    Ok(response)
+}
+
+/// Returns the address at which a game that is apart takes over a player, and then shows the page
+/// with this path and query.
+#[must_use]
+pub fn arrival(game: &Game, path_and_query: &str) -> String {
+    let query = form_urlencoded::Serializer::new(String::new())
+        .append_pair(TO, path_and_query)
+        .finish();
+    format!("{}{}?{query}", game.origin, paths::GAME_CONTINUE)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_state_comes_back_as_it_was_and_leads_to_the_game_alone() {
+        let state = HandOffState {
+            nonce: [9; 32],
+            path: "/level?a=%2F&b=c".to_owned(),
+        };
+        assert_eq!(HandOffState::parse(&state.text()), Some(state.clone()));
+        assert!(state.text().len() <= MAX_STATE_BYTES);
+        let with = |path: &str| {
+            let path = path.to_owned();
+            HandOffState::parse(
+                &HandOffState {
+                    path,
+                    ..state.clone()
+                }
+                .text(),
+            )
+        };
+        assert!(
+            with("//evil.example/").is_some(),
+            "it follows the game's origin"
+        );
+        for bad in [
+            "",
+            "evil.example",
+            "/\\evil.example",
+            "/a b",
+            "/a\nb",
+            "/a#b",
+            "/\u{e9}",
+            "/__platform/continue?to=/",
+            &format!("/{}", "a".repeat(MAX_PATH_BYTES)),
+        ] {
+            assert_eq!(with(bad), None, "{bad}");
+        }
+        let nonce = URL_SAFE_NO_PAD.encode([9; 32]);
+        for bad in ["", ".", &nonce, &format!("{nonce}."), "AA.Lw", "x.y.z"] {
+            assert_eq!(HandOffState::parse(bad), None, "{bad}");
+        }
+    }
+
+    #[test]
+    fn only_a_tab_that_shows_an_address_is_handed_off() {
+        let opens = |pairs: &[(&'static str, &'static str)]| {
+            let mut headers = HeaderMap::new();
+            for (name, value) in pairs {
+                headers.append(*name, HeaderValue::from_static(value));
+            }
+            opens_tab(&headers)
+        };
+        let mode = ("sec-fetch-mode", "navigate");
+        let dest = ("sec-fetch-dest", "document");
+        assert!(opens(&[mode, dest]));
+        assert!(opens(&[mode, dest, ("sec-fetch-site", "cross-site")]));
+        for other in [
+            &[][..],
+            &[mode],
+            &[dest],
+            &[mode, ("sec-fetch-dest", "iframe")],
+            &[mode, ("sec-fetch-dest", "empty")],
+            &[("sec-fetch-mode", "cors"), dest],
+            &[mode, dest, dest],
+            &[mode, dest, ("sec-purpose", "prefetch")],
+            &[mode, dest, ("sec-purpose", "prefetch;prerender")],
+            &[mode, dest, ("purpose", "prefetch")],
+            &[mode, dest, ("x-purpose", "preview")],
+        ] {
+            assert!(!opens(other), "{other:?}");
+        }
+    }
+
+    #[test]
+    fn pages_have_no_other_extension() {
+        for (path, expected) in [
+            ("/", true),
+            ("/level/2", true),
+            ("/index.html", true),
+            ("/a.b/c", true),
+            ("/picture.png", false),
+            ("/data.json", false),
+        ] {
+            assert_eq!(may_be_page(path), expected, "{path}");
+        }
+    }
+}

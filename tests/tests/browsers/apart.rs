@@ -1,0 +1,230 @@
+//! Games on a site of their own, over https, in browsers that keep the cookies of sites apart.
+
+use std::path::Path;
+
+use platform_tests::backend::{Answer, Backend};
+use platform_tests::browser::{Engine, Stage};
+use platform_tests::poll;
+use platform_tests::server::Server;
+use platform_tests::shared;
+use serde_json::{Value, json};
+use tempfile::TempDir;
+use thirtyfour::By;
+
+platform_tests::browser_tests![
+    a_first_visit_ends_at_the_page_asked_for_and_every_game_has_the_same_player,
+    who_signs_out_of_one_game_does_so_in_every_game,
+    a_frame_of_another_site_has_its_own_player_until_a_tab_hands_over_the_browsers,
+];
+
+/// Two sites: browsers take the last part alone for the public suffix.
+const PLATFORM: &str = "apart-play.localhost";
+const GAMES: &str = "apart-games.localhost";
+
+/// A platform whose games are on a site of their own.
+struct Apart {
+    server: Server,
+    scheme: &'static str,
+    port: u16,
+    _data: TempDir,
+}
+
+impl Apart {
+    async fn start(stage: &Stage) -> Self {
+        let data = TempDir::with_prefix("platform-tests-").unwrap();
+        let port = free_port();
+        // All requests of WebKit go through a proxy, which knows no TLS.
+        let scheme = match stage.engine() {
+            Engine::WebKit => "http",
+            _ => "https",
+        };
+        let mut settings = format!(
+            "origin = \"{scheme}://{PLATFORM}:{port}\"\n\
+             games_origin = \"{scheme}://{GAMES}:{port}\"\n\
+             listen = \"127.0.0.1:{port}\"\n"
+        );
+        if scheme == "https" {
+            let (certificate, key) = certify(data.path());
+            settings += &format!(
+                "tls = \"files\"\ntls_certificates = {certificate:?}\ntls_keys = {key:?}\n"
+            );
+        }
+        let listen = format!("127.0.0.1:{port}");
+        let server =
+            Server::start_set(data.path(), &settings, &[("PLATFORM_LISTEN", &listen)]).await;
+        Self {
+            server,
+            scheme,
+            port,
+            _data: data,
+        }
+    }
+
+    fn game(&self, label: &str) -> String {
+        format!("{}://{label}.{GAMES}:{}", self.scheme, self.port)
+    }
+}
+
+/// Makes a certificate for every address, and returns the paths of it and its key.
+fn certify(folder: &Path) -> (std::path::PathBuf, std::path::PathBuf) {
+    let names = [PLATFORM, GAMES].map(|name| [name.to_owned(), format!("*.{name}")]);
+    let made = rcgen::generate_simple_self_signed(names.concat()).unwrap();
+    let paths = (folder.join("tls.pem"), folder.join("tls.key"));
+    std::fs::write(&paths.0, made.cert.pem()).unwrap();
+    std::fs::write(&paths.1, made.signing_key.serialize_pem()).unwrap();
+    paths
+}
+
+/// Returns a port that nobody listens on: the origins contain it before the server has started.
+fn free_port() -> u16 {
+    let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    listener.local_addr().unwrap().port()
+}
+
+async fn player(stage: &Stage) -> Value {
+    stage.run("return (await platform.player()).id").await
+}
+
+async fn a_first_visit_ends_at_the_page_asked_for_and_every_game_has_the_same_player(stage: Stage) {
+    if shared::leave_out(
+        "a_first_visit_ends_at_the_page_asked_for_and_every_game_has_the_same_player",
+    ) {
+        return;
+    }
+    let apart = Apart::start(&stage).await;
+    let (one, other) = (apart.game("demo"), apart.game("dev-demo"));
+    stage.open(&format!("{one}/?level=2#end")).await;
+    let here = stage.run("return location.href").await;
+    assert_eq!(here, json!(format!("{one}/?level=2#end")));
+    let redirects = "return performance.getEntriesByType('navigation')[0].redirectCount";
+    // A redirect over another site is not counted for the page.
+    assert_eq!(stage.run(redirects).await, 0);
+    let sub = player(&stage).await;
+    let hidden = stage.run("return document.cookie").await;
+    assert_eq!(hidden, "", "scripts read no cookie of the platform");
+    stage.reload().await;
+    assert_eq!(player(&stage).await, sub);
+
+    stage.open(&format!("{other}/")).await;
+    assert_eq!(
+        player(&stage).await,
+        sub,
+        "the second game has the same player"
+    );
+    stage.run("history.back()").await;
+    stage.arrives_at(&format!("{one}/?level=2#end")).await;
+    assert_eq!(player(&stage).await, sub);
+    apart.server.stop().await;
+}
+
+async fn who_signs_out_of_one_game_does_so_in_every_game(stage: Stage) {
+    if shared::leave_out("who_signs_out_of_one_game_does_so_in_every_game") {
+        return;
+    }
+    let apart = Apart::start(&stage).await;
+    let (one, other) = (apart.game("demo"), apart.game("dev-demo"));
+    stage.open(&format!("{one}/")).await;
+    let sub = player(&stage).await;
+    stage.open(&format!("{other}/")).await;
+    assert_eq!(player(&stage).await, sub);
+    stage.run("void platform.signOut('/?out')").await;
+    stage.arrives_at(&format!("{other}/?out")).await;
+    let next = player(&stage).await;
+    assert_ne!(next, sub, "a new guest");
+    stage.open(&format!("{one}/")).await;
+    assert_eq!(player(&stage).await, next, "in the other game as well");
+    apart.server.stop().await;
+}
+
+/// Goes into the frame of the page.
+async fn enter_frame(stage: &Stage) {
+    let session = &stage.browser().session;
+    session.enter_default_frame().await.unwrap();
+    let frame = session.find(By::Tag("iframe")).await.unwrap();
+    frame.enter_frame().await.unwrap();
+}
+
+async fn a_frame_of_another_site_has_its_own_player_until_a_tab_hands_over_the_browsers(
+    stage: Stage,
+) {
+    // WebKit knows no partitioned cookies over plain HTTP.
+    if stage.engine() == Engine::WebKit
+        || shared::leave_out(
+            "a_frame_of_another_site_has_its_own_player_until_a_tab_hands_over_the_browsers",
+        )
+    {
+        return;
+    }
+    let apart = Apart::start(&stage).await;
+    let game = apart.game("demo");
+    let embedding = Backend::listen().await;
+    let body = format!(
+        "<!doctype html><title>Around</title><link rel=icon href=data:,>\
+         <iframe src=\"{game}/\" style=\"width:900px;height:600px\"></iframe>"
+    );
+    let page = Answer {
+        status: 200,
+        headers: &[("content-type", "text/html")],
+        body: body.leak(),
+    };
+    embedding.answer("/", [page; 4]);
+    let port = embedding.address.port();
+    // The browser's own player, at the game's address.
+    stage.open(&format!("{game}/")).await;
+    let own = player(&stage).await;
+    let mut framed = Vec::new();
+    for host in ["one-around", "other-around", "one-around"] {
+        stage
+            .open(&format!("http://{host}.localhost:{port}/"))
+            .await;
+        enter_frame(&stage).await;
+        framed.push(player(&stage).await);
+    }
+    assert_ne!(framed[0], own, "the frame has a player of its own");
+    assert_ne!(framed[0], framed[1], "so has the frame on every other site");
+    assert_eq!(framed[0], framed[2], "and it stays");
+
+    // The game opens the sign-in page in a tab.
+    let session = &stage.browser().session;
+    let before = session.window().await.unwrap();
+    stage
+        .run(
+            "window.changes = 0;
+             addEventListener('platform:playerchange', () => window.changes++);
+             document.body.insertAdjacentHTML('afterbegin', '<button id=tab>Sign in</button>');
+             document.getElementById('tab').onclick = () => open(platform.loginUrl())",
+        )
+        .await;
+    session
+        .find(By::Id("tab"))
+        .await
+        .unwrap()
+        .click()
+        .await
+        .unwrap();
+    let tab = poll::until("the tab is open", async || {
+        let windows = session.windows().await.ok()?;
+        windows.into_iter().find(|window| *window != before)
+    })
+    .await;
+    session.switch_to_window(tab.clone()).await.unwrap();
+    let link = "a[href*='/frame?to=']";
+    let link = poll::until("the page offers to go back", async || {
+        session.find(By::Css(link)).await.ok()
+    })
+    .await;
+    link.click().await.unwrap();
+    poll::until("the tab has closed itself", async || {
+        let windows = session.windows().await.ok()?;
+        (!windows.contains(&tab)).then_some(())
+    })
+    .await;
+    session.switch_to_window(before).await.unwrap();
+    enter_frame(&stage).await;
+    poll::until("the game knows the browser's player", async || {
+        (stage.run("return window.changes").await == 1).then_some(())
+    })
+    .await;
+    assert_eq!(player(&stage).await, own);
+    apart.server.stop().await;
+}
