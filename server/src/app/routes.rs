@@ -176,7 +176,7 @@ fn auth_routes(state: &AppState) -> Router<AppState> {
             post(start_sign_in::handle),
         )
         .route(paths::CONTINUE, get(hand_off::handle))
-        .route(paths::FRAME, get(frame::handle))
+        .route(paths::FRAME, get(frame::show).post(frame::submit))
         .route(frame::SCRIPT, get(frame::script))
         .route(sign_out_page::FORM, post(sign_out_page::submit))
         .route(new_guest::PATH, post(new_guest::handle))

@@ -39,11 +39,12 @@ impl Held {
     pub async fn of(
         state: &AuthState,
         game: &Game,
-        headers: &HeaderMap,
+        (headers, embedding): (&HeaderMap, Embedding),
     ) -> Result<Self, StoreError> {
         let store = &state.platform.store;
         let mut held = Self::Nothing;
-        for secret in cookies::read_game(headers, state.platform.origin.is_secure()) {
+        let secure = state.platform.origin.is_secure();
+        for secret in cookies::read_game(headers, secure, embedding) {
             if let Some(found) = store.lookup_game_session(&secret.hash()).await? {
                 if *found.game == *game.audience {
                     return Ok(Self::Child(secret, Box::new(found)));
@@ -59,8 +60,20 @@ impl Held {
         Ok(held)
     }
 
-    /// Whether the game has a player by it, or knows why not. An ended session is worth a new
-    /// hand-off.
+    /// Whether the browser need not be sent to the auth service: its session comes from there, or
+    /// the player may not play. A guest who plays this game alone is not left so for ever.
+    #[must_use]
+    pub fn is_settled(&self, now: Millis) -> bool {
+        match self {
+            Self::Lone(_, session) => matches!(
+                session.status(now),
+                SessionStatus::Leaving(_) | SessionStatus::Suspended(_)
+            ),
+            Self::Nothing | Self::Unknown(_) | Self::Child(..) => self.is_usable(now),
+        }
+    }
+
+    /// Whether the game has a player by it, or knows why not.
     #[must_use]
     pub fn is_usable(&self, now: Millis) -> bool {
         let session = match self {
@@ -75,6 +88,17 @@ impl Held {
             SessionStatus::Good | SessionStatus::Leaving(_) | SessionStatus::Suspended(_) => true,
             SessionStatus::Stranger | SessionStatus::Expired => false,
         }
+    }
+
+    /// Whether the player is suspended.
+    #[must_use]
+    pub fn is_suspended(&self, now: Millis) -> bool {
+        let session = match self {
+            Self::Nothing | Self::Unknown(_) => None,
+            Self::Lone(_, session) => Some(&**session),
+            Self::Child(_, found) => found.session.as_ref(),
+        };
+        session.is_some_and(|session| matches!(session.status(now), SessionStatus::Suspended(_)))
     }
 
     /// Returns the secret from which a guest who plays this game alone may be made again.

@@ -22,7 +22,7 @@ use crate::auth::game_visits::Held;
 use crate::domain::errors::chain;
 use crate::games::catalogue::Game;
 use crate::web::api_error::ApiError;
-use crate::web::cookies::{self, NONCE_ID_CHARS};
+use crate::web::cookies::{self, Embedding, NONCE_ID_CHARS};
 
 /// The parameter with the origin of the game that wants a player.
 pub const TO: &str = "to";
@@ -164,11 +164,12 @@ pub fn may_begin(game: &Game, parts: &Parts, secure: bool) -> bool {
         && opens_tab(&parts.headers)
         && may_be_page(parts.uri.path())
         && !cookies::was_tried(&parts.headers, secure)
+        && !cookies::has_many_nonces(&parts.headers)
         && !query.split('&').any(|pair| pair == "platform-continued=1")
 }
 
 /// Returns the redirect with which a hand-off begins, if the browser has no session of the game that
-/// can be used. If the store fails, the game is shown without.
+/// comes from the auth service. If the store fails, the game is shown without.
 pub async fn begin_if_needed(
     state: &AuthState,
     game: &Game,
@@ -178,8 +179,8 @@ pub async fn begin_if_needed(
     if !is_path(path_and_query) {
         return None;
     }
-    match Held::of(state, game, headers).await {
-        Ok(held) if held.is_usable(state.platform.clock.now()) => None,
+    match Held::of(state, game, (headers, Embedding::Top)).await {
+        Ok(held) if held.is_settled(state.platform.clock.now()) => None,
         Ok(_) => begin(state, game, path_and_query.to_owned()).ok(),
         Err(error) => {
             let error = chain(&error);

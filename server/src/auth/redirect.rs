@@ -79,12 +79,19 @@ impl ReturnAddress {
             .game_at(&to)
             .filter(|game| game.is_apart)?;
         hand_off::decode(&wanted)?;
+        let page = Self::of_frame(state, &game, &wanted);
+        (page.0 == given).then_some(page)
+    }
+
+    /// Returns the page that hands the player to the game in a frame, with the secret of the frame.
+    #[must_use]
+    pub fn of_frame(state: &AuthState, game: &Game, wanted: &str) -> Self {
         let query = form_urlencoded::Serializer::new(String::new())
             .append_pair(TO, &game.origin)
-            .append_pair(STATE, &wanted)
+            .append_pair(STATE, wanted)
             .finish();
-        let page = format!("{}{}?{query}", state.platform.auth_url, paths::FRAME);
-        (page == given).then_some(Self(page))
+        let auth_url = &state.platform.auth_url;
+        Self(format!("{auth_url}{}?{query}", paths::FRAME))
     }
 
     /// Returns the console's home page.

@@ -294,8 +294,15 @@ async fn a_game_without_a_session_has_a_guest_of_its_own_who_stays() {
     let mut browser = Browser::new(&app);
     let sub = browser.player(&game).await;
     assert_eq!(browser.player(&game).await, sub);
+    // Nobody knows a player of this browser, so it stays who it is here.
     let visit = browser.open(&format!("{game}/")).await;
-    assert_eq!(visit.answers.len(), 1, "it has a session of the game");
+    assert_eq!(visit.page().0, format!("{game}/"));
+    assert_eq!(browser.player(&game).await, sub);
+    assert_eq!(
+        browser.open(&format!("{game}/")).await.answers.len(),
+        1,
+        "for an hour"
+    );
     // The same cookie at another game is another guest.
     let value = browser.jar[&Browser::host(&game)]["platform-game"].clone();
     let jar = browser.jar.entry(Browser::host(&other)).or_default();
@@ -578,6 +585,13 @@ async fn sign_in(browser: &mut Browser<'_>, auth: &str, game: &str, name: &str) 
 }
 
 async fn post_form(browser: &mut Browser<'_>, address: &str, fields: &[(&str, String)]) -> Answer {
+    let answer = press(browser, address, fields).await;
+    assert_eq!(answer.status, StatusCode::SEE_OTHER, "{answer:?}");
+    answer
+}
+
+/// Sends a form of the auth service.
+async fn press(browser: &mut Browser<'_>, address: &str, fields: &[(&str, String)]) -> Answer {
     let app = browser.app;
     let url = Url::parse(address).unwrap();
     let body = url::form_urlencoded::Serializer::new(String::new())
@@ -592,8 +606,53 @@ async fn post_form(browser: &mut Browser<'_>, address: &str, fields: &[(&str, St
         .body(body);
     let answer = send(request).await;
     browser.keep(address, &answer);
-    assert_eq!(answer.status, StatusCode::SEE_OTHER, "{answer:?}");
     answer
+}
+
+#[tokio::test]
+async fn a_link_that_stops_a_hand_off_does_so_once() {
+    let app = apart().await;
+    let (game, other) = (games(&app, "demo"), games(&app, "dev-demo"));
+    let mut browser = Browser::new(&app);
+    browser.open(&format!("{other}/")).await;
+    let sub = browser.player(&other).await;
+    // Somebody has put the mark into the address of a link.
+    let visit = browser.open(&format!("{game}/?platform-continued=1")).await;
+    assert_eq!(visit.answers.len(), 1);
+    assert_ne!(browser.player(&game).await, sub);
+    browser.open(&format!("{game}/")).await;
+    assert_eq!(browser.player(&game).await, sub);
+}
+
+#[tokio::test]
+async fn a_suspended_player_does_not_leave_the_suspension_by_signing_out() {
+    let app = apart().await;
+    let game = games(&app, "demo");
+    let mut browser = Browser::new(&app);
+    let sub = browser.player(&game).await.parse().unwrap();
+    let now = app.clock.now();
+    let store = &app.running.state.platform.store;
+    let suspended = store.suspend_player(sub, None, Actor::Operator.into(), now);
+    suspended.await.unwrap();
+    assert_eq!(browser.token(&game).await.problem(), "account-suspended");
+    browser.post(&game, "/__platform/sign-out").await;
+    assert_eq!(browser.token(&game).await.problem(), "account-suspended");
+    assert_eq!(browser.open(&format!("{game}/")).await.answers.len(), 1);
+}
+
+#[tokio::test]
+async fn the_cookie_of_a_siblings_frame_says_nothing_in_a_tab() {
+    let app = apart().await;
+    let game = games(&app, "demo");
+    let mut browser = Browser::new(&app);
+    let framed = browser
+        .post(&game, "/__platform/token?framed")
+        .await
+        .claims()
+        .sub;
+    let visit = browser.open(&format!("{game}/")).await;
+    assert_eq!(visit.answers.len(), 4);
+    assert_ne!(browser.player(&game).await, framed);
 }
 
 #[tokio::test]
@@ -658,8 +717,33 @@ async fn a_frame_of_another_site_has_a_player_of_its_own_and_gets_the_browsers_f
     let login = tab.open(&format!("{auth}/login?{login}")).await;
     assert_eq!(login.page().1.status, StatusCode::OK);
     assert_eq!(login.page().1.header("cross-origin-opener-policy"), None);
-    let shown = tab.open(&page).await;
-    let (_, shown) = shown.page();
+    let asked = tab.open(&page).await;
+    let (_, asked) = asked.page();
+    assert_eq!(asked.header("cross-origin-opener-policy"), None);
+    assert!(
+        !asked.text().contains("code"),
+        "nothing is handed over before a press"
+    );
+    let field = |name: &str| {
+        let (_, rest) = asked
+            .text()
+            .split_once(&format!("name=\"{name}\" value=\""))
+            .unwrap();
+        rest.split('"')
+            .next()
+            .unwrap()
+            .replace("&amp;", "&")
+            .replace("&#38;", "&")
+    };
+    let fields = [
+        ("csrf", field("csrf")),
+        ("shown", field("shown")),
+        ("redirect", page.clone()),
+    ];
+    let hurried = press(&mut tab, &format!("{auth}/frame"), &fields).await;
+    assert_eq!(hurried.status, StatusCode::SEE_OTHER);
+    app.clock.advance(2_000);
+    let shown = press(&mut tab, &format!("{auth}/frame"), &fields).await;
     assert_eq!(shown.header("cross-origin-opener-policy"), None);
     let html = shown.text();
     let attribute = |name: &str| {

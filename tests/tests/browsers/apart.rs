@@ -214,6 +214,14 @@ async fn a_frame_of_another_site_has_its_own_player_until_a_tab_hands_over_the_b
     })
     .await;
     link.click().await.unwrap();
+    let button = "form[action='/frame'] button";
+    poll::until("the page asks whether to go on", async || {
+        let button = session.find(By::Css(button)).await.ok()?;
+        // It is shown when it could be read.
+        button.is_displayed().await.ok()?.then_some(())?;
+        button.click().await.ok()
+    })
+    .await;
     poll::until("the tab has closed itself", async || {
         let windows = session.windows().await.ok()?;
         (!windows.contains(&tab)).then_some(())

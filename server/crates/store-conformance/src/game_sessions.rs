@@ -160,8 +160,16 @@ pub async fn a_games_session_follows_its_guest_into_an_account(place: &dyn Place
     let store = place.open().await;
     let new = add(&*store, "otter").await;
     let game = child(&*store, new.id, new.session).await;
+    let on_its_way = hand_off(new.id, new.session);
+    store.add_hand_off(on_its_way.clone()).await.unwrap();
     let linking = by(&new, "ann");
     store.complete_sign_in(linking.clone()).await.unwrap();
+    let arriving = redemption(&on_its_way, NOW + 1);
+    assert!(store.redeem_hand_off(arriving.clone()).await.unwrap());
+    assert_eq!(
+        found(&*store, &arriving.session).await.parent,
+        linking.session
+    );
     let session = found(&*store, &game).await;
     assert_eq!((session.player, session.parent), (new.id, linking.session));
     assert_eq!(status(&*store, &game).await, Some(SessionStatus::Good));

@@ -194,13 +194,14 @@ pub(super) async fn follow(
     old: &SessionHash,
     new: &SessionHash,
 ) -> Result<(), Error> {
-    transaction
-        .execute(
-            "UPDATE game_sessions SET parent = $2 WHERE parent = $1",
-            &[&old.0.as_slice(), &new.0.as_slice()],
-        )
-        .await
-        .map(drop)
+    for sql in [
+        "UPDATE game_sessions SET parent = $2 WHERE parent = $1",
+        "UPDATE hand_offs SET parent = $2 WHERE parent = $1",
+    ] {
+        let sessions: [super::database::Value<'_>; 2] = [&old.0.as_slice(), &new.0.as_slice()];
+        transaction.execute(sql, &sessions).await?;
+    }
+    Ok(())
 }
 
 /// Removes what comes from a session.

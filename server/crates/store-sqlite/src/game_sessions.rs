@@ -241,9 +241,14 @@ pub(super) fn follow(
     old: &SessionHash,
     new: &SessionHash,
 ) -> Result<(), Error> {
-    connection
-        .prepare_cached("UPDATE game_sessions SET parent = ?2 WHERE parent = ?1")?
-        .execute(params![old.0.as_slice(), new.0.as_slice()])?;
+    for sql in [
+        "UPDATE game_sessions SET parent = ?2 WHERE parent = ?1",
+        "UPDATE hand_offs SET parent = ?2 WHERE parent = ?1",
+    ] {
+        connection
+            .prepare_cached(sql)?
+            .execute(params![old.0.as_slice(), new.0.as_slice()])?;
+    }
     Ok(())
 }
 

@@ -212,21 +212,28 @@ pub enum Embedding {
     Framed,
 }
 
-/// Returns the name of the cookie with the session of a game that is apart.
+/// Returns the name of the cookie with the session of a game that is apart. In frames it has a name
+/// of its own: a partitioned cookie that a sibling's frame got would be sent with a visit of a tab,
+/// too, and browsers send both without saying which is which.
 #[must_use]
-pub const fn game_cookie_name(secure: bool) -> &'static str {
-    if secure {
-        "__Host-platform-game"
-    } else {
-        "platform-game"
+pub const fn game_cookie_name(secure: bool, embedding: Embedding) -> &'static str {
+    match (secure, embedding) {
+        (true, Embedding::Top) => "__Host-platform-game",
+        (false, Embedding::Top) => "platform-game",
+        (true, Embedding::Framed) => "__Host-platform-game-framed",
+        (false, Embedding::Framed) => "platform-game-framed",
     }
 }
 
 /// Reads the sessions of a game in a request. Over http another host may have set one of several;
 /// over https browsers send only one.
 #[must_use]
-pub fn read_game(headers: &HeaderMap, secure: bool) -> Vec<GameSessionSecret> {
-    let values = values(headers, game_cookie_name(secure)).take(LOOKED_AT);
+pub fn read_game(
+    headers: &HeaderMap,
+    secure: bool,
+    embedding: Embedding,
+) -> Vec<GameSessionSecret> {
+    let values = values(headers, game_cookie_name(secure, embedding)).take(LOOKED_AT);
     let secrets = values.filter_map(|value| decode(&value).map(GameSessionSecret::from_bytes));
     secrets.take(if secure { 1 } else { LOOKED_AT }).collect()
 }
@@ -250,10 +257,11 @@ pub fn clear_game(secure: bool, embedding: Embedding) -> HeaderValue {
 }
 
 fn game_cookie(value: String, secure: bool, embedding: Embedding, life: Duration) -> HeaderValue {
+    let name = game_cookie_name(secure, embedding);
     if embedding == Embedding::Top {
-        return lasting(game_cookie_name(secure), value, secure, life);
+        return lasting(name, value, secure, life);
     }
-    let cookie = Cookie::build((game_cookie_name(secure), value))
+    let cookie = Cookie::build((name, value))
         .http_only(true)
         .same_site(SameSite::None)
         // Browsers believe `localhost` over http as if it were https.
@@ -280,6 +288,15 @@ fn nonce_name(secure: bool, id: &str) -> String {
 pub fn is_nonce_name(name: &[u8]) -> bool {
     let name = name.strip_prefix(b"__Host-").unwrap_or(name);
     name.starts_with(b"platform-continue-")
+}
+
+/// Whether a request has so many nonces that no more should be set: none of them was taken back.
+#[must_use]
+pub fn has_many_nonces(headers: &HeaderMap) -> bool {
+    const MANY: usize = 8;
+    let lines = headers.get_all(header::COOKIE).iter();
+    let pieces = lines.flat_map(|line| line.as_bytes().split(|byte| *byte == b';'));
+    pieces.filter(|piece| is_nonce_name(trim(piece))).count() > MANY
 }
 
 /// Reads the nonce of the hand-off with this id: 256 bits.
@@ -414,7 +431,7 @@ mod tests {
         assert_snapshot!(set_pane("a.b.c".to_owned(), true, Embedding::Top, 1_800).to_str().unwrap(), @"__Host-platform-pane=a.b.c; HttpOnly; SameSite=Strict; Secure; Path=/; Max-Age=1800; Priority=High");
         let game = GameSessionSecret::from_bytes([0; 32]);
         assert_snapshot!(set_game(&game, true, Embedding::Top).to_str().unwrap(), @"__Host-platform-game=AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA; HttpOnly; SameSite=Lax; Secure; Path=/; Max-Age=34560000; Priority=High");
-        assert_snapshot!(set_game(&game, true, Embedding::Framed).to_str().unwrap(), @"__Host-platform-game=AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA; HttpOnly; SameSite=None; Partitioned; Secure; Path=/; Max-Age=34560000; Priority=High");
+        assert_snapshot!(set_game(&game, true, Embedding::Framed).to_str().unwrap(), @"__Host-platform-game-framed=AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA; HttpOnly; SameSite=None; Partitioned; Secure; Path=/; Max-Age=34560000; Priority=High");
         assert_snapshot!(set_nonce(&[0; 32], true, "AbC-_123").to_str().unwrap(), @"__Host-platform-continue-AbC-_123=AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA; HttpOnly; SameSite=Lax; Secure; Path=/; Max-Age=300; Priority=High");
         assert_snapshot!(clear_session(true).to_str().unwrap(), @"__Host-platform-session=; HttpOnly; SameSite=Lax; Secure; Path=/; Max-Age=0; Priority=High");
     }

@@ -13,6 +13,7 @@ use axum::http::request::Parts;
 use axum::http::{HeaderMap, HeaderValue, Method, header};
 use axum::middleware::Next;
 use axum::response::Response;
+use platform_protocol::paths;
 use platform_protocol::problem::ProblemCode;
 
 use super::api_error::ApiError;
@@ -60,7 +61,7 @@ pub async fn with_cookie<O: Origins>(
 ) -> Response {
     let caller = single_origin(request.headers()).and_then(|origin| origins.find(origin));
     // A person may open the page at one of these addresses.
-    let is_page = request.method() == Method::GET;
+    let is_page = request.method() == Method::GET && request.uri().path() == paths::SIGN_OUT;
     if let Some(caller) = &caller {
         request.extensions_mut().insert(caller.clone());
     }

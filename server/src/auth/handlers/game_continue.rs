@@ -60,29 +60,61 @@ pub async fn handle(
     if wanted.is_of(&headers, secure) != Some(true) {
         return without_nonce(&state, &game, &wanted, &headers).await;
     }
-    let code = query.field(CODE)?.and_then(decode);
-    let session = match code {
-        Some(code) => redeem(&state, &game, code, wanted.nonce).await?,
+    let before = Held::of(&state, &game, (&headers, Embedding::Top)).await?;
+    let arrived = match query.field(CODE)?.and_then(decode) {
+        Some(code) => arrive(&state, &game, (code, wanted.nonce), before).await?,
         None => None,
     };
     let mut response = redirect(StatusCode::SEE_OTHER, &wanted.page(&game))?;
     let set = response.headers_mut();
     set.append(header::SET_COOKIE, wanted.clear_nonce(secure));
-    let mut has_player = false;
-    if let Some(session) = session {
-        let hash = session.hash();
-        let found = state.platform.store.lookup_game_session(&hash).await?;
-        let now = state.platform.clock.now();
-        has_player =
-            found.is_some_and(|found| Held::Child(session.clone(), Box::new(found)).is_usable(now));
-        let cookie = cookies::set_game(&session, secure, Embedding::Top);
+    if let Some(Arrived { session, .. }) = &arrived {
+        let cookie = cookies::set_game(session, secure, Embedding::Top);
         set.append(header::SET_COOKIE, cookie);
     }
-    // A session that has ended would begin the next hand-off, page after page.
-    if !has_player {
+    // Without a player, the next page would begin the next hand-off.
+    if !arrived.is_some_and(|arrived| arrived.has_player) {
         set.append(header::SET_COOKIE, cookies::set_tried(secure));
     }
     Ok(response)
+}
+
+/// A session of the game that a browser has got.
+struct Arrived {
+    session: GameSessionSecret,
+    /// Whether its player may play. Also of a blank one, whose player comes with the first token.
+    has_player: bool,
+}
+
+/// Redeems a code for a browser that had the session `before`. Returns nothing if the code is not
+/// valid, or the auth service knows no player while the game knows a guest of its own.
+async fn arrive(
+    state: &AuthState,
+    game: &Game,
+    (code, nonce): ([u8; 32], [u8; 32]),
+    before: Held,
+) -> Result<Option<Arrived>, StoreError> {
+    let Some(session) = redeem(state, game, code, nonce).await? else {
+        return Ok(None);
+    };
+    let (store, now) = (&state.platform.store, state.platform.clock.now());
+    let hash = session.hash();
+    let Some(found) = store.lookup_game_session(&hash).await? else {
+        return Ok(None);
+    };
+    if found.session.is_none() && matches!(before, Held::Lone(..)) && before.is_usable(now) {
+        store.end_game_session(&hash).await?;
+        return Ok(None);
+    }
+    if let Held::Child(_, old) = before {
+        store.end_game_session(&old.hash).await?;
+    }
+    let held = Held::Child(session.clone(), Box::new(found));
+    let has_player = held.is_usable(now);
+    Ok(Some(Arrived {
+        session,
+        has_player,
+    }))
 }
 
 /// Responds to a browser that brings no nonce: it has no cookies, or was never sent away. It must
@@ -94,7 +126,7 @@ async fn without_nonce(
     headers: &HeaderMap,
 ) -> Result<Response, ApiError> {
     // Somebody went back to this address, or opened it twice.
-    let held = Held::of(state, game, headers).await?;
+    let held = Held::of(state, game, (headers, Embedding::Top)).await?;
     let address = if held.is_usable(state.platform.clock.now()) {
         wanted.page(game)
     } else {
@@ -143,6 +175,10 @@ pub async fn redeem_in_frame(
     request_body: Body,
 ) -> Result<Response, ApiError> {
     OwnPage::of(&game, &headers, None)?;
+    // Browsers name the origin of every `POST`.
+    if !headers.contains_key(header::ORIGIN) {
+        return Err(ProblemCode::UnknownOrigin.into());
+    }
     let bytes = json::read(&headers, request_body, BODY_BYTES).await?;
     let from_tab: FromTab = json::parse(&bytes)?;
     let code = decode(&from_tab.code).ok_or(ProblemCode::InvalidRequest)?;

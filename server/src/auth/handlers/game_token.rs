@@ -51,7 +51,8 @@ pub async fn handle(
         network: Network::of(context.client),
         now: state.platform.clock.now(),
     };
-    match Held::of(&state, &game, &headers).await? {
+    let embedding = visit.page.embedding;
+    match Held::of(&state, &game, (&headers, embedding)).await? {
         Held::Child(secret, found) => visit.child(secret, *found).await,
         Held::Lone(secret, session) => visit.lone(secret, &session).await,
         held @ (Held::Nothing | Held::Unknown(_)) => visit.new_guest(held.swept(&game)).await,
@@ -153,7 +154,8 @@ async fn touch(state: &AuthState, hash: &GameSessionHash, now: Millis) {
 
 /// Responds to `POST /__platform/sign-out`: ends the session of the game, and returns the code with
 /// which the auth service ends the session from which it comes, as JSON `{"code"}`; the code is null
-/// if there is none.
+/// if there is none. A suspended player's browser keeps its session: without it, the player would
+/// become a new guest.
 ///
 /// # Errors
 /// `not-found`, `unknown-origin`, `invalid-request`; errors of the store.
@@ -168,11 +170,15 @@ pub async fn sign_out(
     let page = OwnPage::of(&game, &headers, query.as_deref())?;
     body::read(request_body, IGNORED_BODY_BYTES).await?;
     let (store, now) = (&state.platform.store, state.platform.clock.now());
+    let held = Held::of(&state, &game, (&headers, page.embedding)).await?;
+    let is_suspended = held.is_suspended(now);
     let mut code = None;
-    match Held::of(&state, &game, &headers).await? {
+    match held {
         Held::Child(_, found) => {
             code = Some(super::hand_off::code_to_sign_out(&state, &game, &found, now).await?);
-            store.end_game_session(&found.hash).await?;
+            if !is_suspended {
+                store.end_game_session(&found.hash).await?;
+            }
         }
         Held::Lone(_, session) => {
             store.end_session(&session.hash, context.own(), now).await?;
@@ -187,8 +193,10 @@ pub async fn sign_out(
         HeaderValue::from_static("application/json"),
     );
     headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-store"));
-    let secure = state.platform.origin.is_secure();
-    let cleared = cookies::clear_game(secure, page.embedding);
-    headers.append(header::SET_COOKIE, cleared);
+    if !is_suspended {
+        let secure = state.platform.origin.is_secure();
+        let cleared = cookies::clear_game(secure, page.embedding);
+        headers.append(header::SET_COOKIE, cleared);
+    }
     Ok(response)
 }

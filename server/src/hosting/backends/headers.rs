@@ -9,8 +9,8 @@ use platform_serving::forwarding::{drop_hop_by_hop, drop_spoofed, introduce};
 use crate::games::catalogue::Game;
 use crate::games::takedown::forgot_cookie_name;
 use crate::web::cookies::{
-    game_cookie_name, is_nonce_name, left_cookie_name, pane_cookie_name, session_cookie_name,
-    tried_cookie_name,
+    Embedding, game_cookie_name, is_nonce_name, left_cookie_name, pane_cookie_name,
+    session_cookie_name, tried_cookie_name,
 };
 use crate::web::csrf::browser_cookie_name;
 use crate::web::request_context::Context;
@@ -33,7 +33,7 @@ const FOR_PROXIES: [HeaderName; 8] = [
 ];
 
 /// The platform's cookies, over https and http.
-const COOKIES: [&str; 14] = [
+const COOKIES: [&str; 16] = [
     session_cookie_name(true),
     session_cookie_name(false),
     left_cookie_name(true),
@@ -44,8 +44,10 @@ const COOKIES: [&str; 14] = [
     forgot_cookie_name(false),
     pane_cookie_name(true),
     pane_cookie_name(false),
-    game_cookie_name(true),
-    game_cookie_name(false),
+    game_cookie_name(true, Embedding::Top),
+    game_cookie_name(false, Embedding::Top),
+    game_cookie_name(true, Embedding::Framed),
+    game_cookie_name(false, Embedding::Framed),
     tried_cookie_name(true),
     tried_cookie_name(false),
 ];
