@@ -31,6 +31,7 @@ mod device_page;
 mod doctor;
 mod documents;
 mod error_groups;
+mod faults;
 mod fixtures;
 mod heartbeat;
 mod hosting;
