@@ -23,6 +23,7 @@ mod caller;
 mod colour_contrast;
 mod command_line;
 mod connections;
+mod containers;
 mod deletion;
 mod deploy_tokens;
 mod deploys;
