@@ -10,8 +10,8 @@ use tar::{Builder, EntryType, Header};
 
 /// The name of the package.
 const NAME: &str = "platform-server";
-/// The oldest C library with which the programs work that Debian 12 builds.
-const DEPENDS: &str = "adduser, libc6 (>= 2.36)";
+/// The oldest C library with which the programs work that Debian 12 builds, and what makes the user.
+const DEPENDS: &str = "libc6 (>= 2.36), systemd | systemd-standalone-sysusers";
 /// Settings, which an upgrade does not overwrite.
 const SETTINGS: &str = "etc/";
 

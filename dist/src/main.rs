@@ -13,11 +13,13 @@
 //! | [`targets`] | the machines that the command line is built for |
 //! | [`command_line`] | the files of the command line, as a platform hands them out |
 //! | [`archive`] | archives |
+//! | [`contents`] | what is in a release besides the programs, and where Debian has it |
 //! | [`debian`] | the Debian package |
 //! | [`run`] | running other programs |
 
 mod archive;
 mod command_line;
+mod contents;
 mod debian;
 mod licences;
 mod linked_crates;
@@ -48,24 +50,7 @@ const FEATURES: &str = "platform-server/cluster";
 const CLI: &str = "cli";
 
 /// The licences of everything that is linked into the programs.
-const LICENCES: &str = "THIRD-PARTY-LICENSES.txt";
-
-/// Documents that are copied next to the programs.
-const PAGES: [&str; 5] = [
-    "CHANGELOG.md",
-    "LICENSE-APACHE",
-    "LICENSE-MIT",
-    "README.md",
-    "SECURITY.md",
-];
-
-/// Files for other programs that watch over a platform.
-const DEPLOY: [&str; 4] = [
-    "deploy/README.md",
-    "deploy/grafana/platform.json",
-    "deploy/prometheus/alerts.test.yml",
-    "deploy/prometheus/alerts.yml",
-];
+pub(crate) const LICENCES: &str = "THIRD-PARTY-LICENSES.txt";
 
 /// Makes a release of the workspace in the current folder.
 #[derive(Parser)]
@@ -200,16 +185,7 @@ fn make(root: &Path, toolchain: &Toolchain, seconds: u64, is_changed: bool) -> R
     for program in ["platform-server", "platform"] {
         files.add(program, read(&built.join(program))?, true)?;
     }
-    for page in PAGES {
-        files.add(page, read(&root.join(page))?, false)?;
-    }
-    for page in pages(&root.join("docs"))? {
-        let name = page.file_name().unwrap_or_default().to_string_lossy();
-        files.add(&format!("docs/{name}"), read(&page)?, false)?;
-    }
-    for file in DEPLOY {
-        files.add(file, read(&root.join(file))?, false)?;
-    }
+    contents::add_texts(&mut files, root)?;
     let licences = licences::text(&crates)?.into_bytes();
     files.add(
         "platform.cdx.json",
@@ -221,13 +197,10 @@ fn make(root: &Path, toolchain: &Toolchain, seconds: u64, is_changed: bool) -> R
         files.add(&format!("{CLI}/{name}"), bytes.clone(), false)?;
     }
     files.add(LICENCES, licences, false)?;
-    for (name, bytes) in tree(&root.join("deploy"))? {
-        files.add(&format!("deploy/{name}"), bytes, false)?;
-    }
     files.add_sums()?;
     let packing = (seconds, Compression::best());
     let mut package = Package::new(version, &toolchain.host, is_changed, packing)?;
-    fill(&mut package, &files)?;
+    contents::fill(&mut package, &files)?;
     let top = top(version, &toolchain.host, is_changed);
     let archive = files.packed(&top, seconds, Compression::best())?;
     Ok(Release {
@@ -235,55 +208,6 @@ fn make(root: &Path, toolchain: &Toolchain, seconds: u64, is_changed: bool) -> R
         package: (package.file_name(), package.packed()?),
         command_line,
     })
-}
-
-/// Puts the files of the archive where Debian has such files.
-fn fill(package: &mut Package, files: &Files) -> Result<()> {
-    const UNITS: &str = "usr/lib/systemd/system";
-    let has_place = |name: &str| match name {
-        "platform-server" | "platform" => Some(format!("usr/bin/{name}")),
-        "deploy/systemd/platform-server.service" => {
-            Some(format!("{UNITS}/platform-server.service"))
-        }
-        "deploy/systemd/platform-server.socket" => Some(format!("{UNITS}/platform-server.socket")),
-        "deploy/debian/handed-out.conf" => {
-            Some(format!("{UNITS}/platform-server.service.d/handed-out.conf"))
-        }
-        "deploy/debian/platform.toml" => Some("etc/platform/platform.toml".to_owned()),
-        LICENCES => Some("usr/share/doc/platform-server/copyright".to_owned()),
-        archive::SUMS => None,
-        _ if name.starts_with("deploy/debian/") => None,
-        _ if name.starts_with("cli/") => Some(format!("usr/share/platform-server/{name}")),
-        _ => Some(format!("usr/share/doc/platform-server/{name}")),
-    };
-    for (name, file) in files.iter() {
-        if let Some(path) = has_place(name) {
-            package.install(&path, file.bytes.clone());
-        }
-    }
-    for script in ["postinst", "prerm", "postrm"] {
-        let name = format!("deploy/debian/{script}");
-        let found = files.iter().find(|(path, _)| **path == name);
-        let (_, file) = found.with_context(|| format!("{name} is missing"))?;
-        package.script(script, file.bytes.clone());
-    }
-    Ok(())
-}
-
-/// Returns all files below a folder by their path in it.
-fn tree(folder: &Path) -> Result<Vec<Named>> {
-    let mut found = Vec::new();
-    for entry in fs::read_dir(folder).with_context(|| format!("{}", folder.display()))? {
-        let entry = entry?;
-        let name = entry.file_name().to_string_lossy().into_owned();
-        if entry.file_type()?.is_dir() {
-            let inside = tree(&entry.path())?.into_iter();
-            found.extend(inside.map(|(path, bytes)| (format!("{name}/{path}"), bytes)));
-        } else {
-            found.push((name, read(&entry.path())?));
-        }
-    }
-    Ok(found)
 }
 
 /// Packs the command line for every machine, with all licences.
@@ -306,7 +230,7 @@ fn command_line(
     command_line::folder(programs, &texts, packing)
 }
 
-fn read(path: &Path) -> Result<Vec<u8>> {
+pub(crate) fn read(path: &Path) -> Result<Vec<u8>> {
     fs::read(path).with_context(|| format!("cannot read {}", path.display()))
 }
 
@@ -315,18 +239,6 @@ fn read(path: &Path) -> Result<Vec<u8>> {
 fn top(version: &str, host: &str, is_changed: bool) -> String {
     let dirty = if is_changed { "-dirty" } else { "" };
     format!("platform-{version}{dirty}-{host}")
-}
-
-/// The documents, without the example programs in their folders.
-fn pages(docs: &Path) -> Result<Vec<PathBuf>> {
-    let mut pages = Vec::new();
-    for entry in fs::read_dir(docs).context("cannot read docs/")? {
-        let path = entry?.path();
-        if path.extension().is_some_and(|extension| extension == "md") {
-            pages.push(path);
-        }
-    }
-    Ok(pages)
 }
 
 /// Reports progress on standard error.

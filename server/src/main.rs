@@ -29,6 +29,7 @@ use commands::keys::KeysCommand;
 use commands::moving::MoveCommand;
 use commands::player::PlayerCommand;
 use commands::project::ProjectCommand;
+use commands::ready;
 use commands::restore::RestoreCommand;
 
 /// The game platform: auth service, hosting, runtime.
@@ -85,6 +86,9 @@ enum Command {
     /// Say what is wrong with the platform and what to do: names, proxy, clock, disk, database, Redis,
     /// bucket, sign-in, backups. Also beside a running server; changes no data
     Doctor(DoctorCommand),
+    /// Ask the running server, on PLATFORM_OPERATIONS_LISTEN, whether visitors can be sent to it. The
+    /// exit code is 0 if they can
+    Ready,
     /// Print the settings in force, secrets hidden
     Config {
         /// Print the documentation of every setting instead (Markdown)
@@ -117,13 +121,7 @@ fn run(Arguments { config, command }: Arguments) -> Result<(), Failure> {
             config.demo = !no_demo;
             serve_to_the_end(config)
         }
-        Command::Keys { command } => {
-            let config = settings()?;
-            on_runtime(async move {
-                print(&command.run(&config).await?);
-                Ok(())
-            })
-        }
+        Command::Keys { command } => printed(command.run(&settings()?)),
         Command::Player { command } => {
             let config = settings()?;
             on_store(&config, async |store| {
@@ -181,6 +179,7 @@ fn run(Arguments { config, command }: Arguments) -> Result<(), Failure> {
                 ended
             })
         }
+        Command::Ready => printed(ready::run(&settings()?)),
         Command::Config { docs: true } => {
             print(&names::documentation());
             Ok(())
@@ -257,6 +256,14 @@ fn until_done(
             () = stop.signalled() => return Err(stopped.to_owned()),
         };
         print(&said);
+        Ok(())
+    })
+}
+
+/// Runs `work`, and prints the result.
+fn printed(work: impl Future<Output = Result<String, Failure>>) -> Result<(), Failure> {
+    on_runtime(async {
+        print(&work.await?);
         Ok(())
     })
 }

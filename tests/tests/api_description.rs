@@ -7,12 +7,13 @@ use std::process::{Command, Stdio};
 use platform_tests::deployer::{Deployer, archive};
 use platform_tests::python::environment;
 use platform_tests::server::Server;
+use platform_tests::settings;
 use platform_tests::visitor::claims;
 use tempfile::TempDir;
 
-/// Requests for each call and each way to generate them.
-const EXAMPLES: &str = "10";
-/// The time limit for all of them.
+/// Requests for each call and each way to generate them; more in a long run.
+const EXAMPLES: [&str; 2] = ["10", "100"];
+/// The time limit for all of them, unless `TESTS_API_SECONDS` has another one.
 const SECONDS: &str = "40";
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -27,6 +28,9 @@ async fn every_answer_of_the_project_api_is_one_that_is_described() {
     let (granted, _) = server.operate(&["admin", "grant", &sub]);
     assert!(granted, "administration is described too");
 
+    let seconds = settings::variable("TESTS_API_SECONDS");
+    let examples = EXAMPLES[usize::from(seconds.is_some())];
+    let seconds = seconds.unwrap_or_else(|| SECONDS.to_owned());
     let tests = Path::new(env!("CARGO_MANIFEST_DIR")).join("python");
     let origin = format!("http://{}", server.address);
     let report = tokio::task::spawn_blocking(move || {
@@ -43,11 +47,11 @@ async fn every_answer_of_the_project_api_is_one_that_is_described() {
             ])
             .args([
                 "--max-examples",
-                EXAMPLES,
+                examples,
                 "--seed",
                 "1",
                 "--max-time",
-                SECONDS,
+                &seconds,
             ])
             // The limit of calls is tested elsewhere.
             .args(["--rate-limit", "20/s"])

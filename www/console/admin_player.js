@@ -39,12 +39,16 @@ const facts = ({
   linked,
   merged_into,
   names,
+  deletion,
   ...player
 }) => [
   ...fact("Name", userText(player.username)),
   ...fact("Id", make("code", { textContent: sub })),
   ...fact("State", kindOf({ state, linked })),
   ...(merged_into ? fact("Merged into", playerLink(merged_into, names)) : []),
+  ...(deletion
+    ? fact("Deletion", "On ", moment(deletion.at), ", asked for ", moment(deletion.asked_at))
+    : []),
   ...(is_admin ? fact("May", "Administer the platform") : []),
   ...fact("Made", moment(created_at)),
   ...(linked ? [] : fact("Last here", moment(seen_at))),

@@ -7,7 +7,8 @@ use axum::extract::State;
 use super::caller::AdminCaller;
 use super::names::{mentioned, names_of};
 use super::views::{
-    DeviceView, EventView, IdentityView, MergedGuestView, PlayerDetailsView, SessionView,
+    DeletionView, DeviceView, EventView, IdentityView, MergedGuestView, PlayerDetailsView,
+    SessionView,
 };
 use super::{NamedPlayer, PlayerPath};
 use crate::admin::AdminState;
@@ -70,6 +71,7 @@ pub(super) async fn details(
     Ok(PlayerDetailsView {
         is_admin: state.platform.config.admins.contains(&sub) || store.is_admin(sub).await?,
         player: player.into(),
+        deletion: store.find_deletion(sub).await?.map(DeletionView::from),
         sessions: sessions.into_iter().map(SessionView::from).collect(),
         devices: devices.into_iter().map(DeviceView::from).collect(),
         identities: identities.map(|one| identity(state, one)).collect(),

@@ -8,6 +8,7 @@ use utoipa::ToSchema;
 use crate::domain::administration::MergedGuest;
 use crate::domain::audit::{Actor, ActorKind, AuditEvent};
 use crate::domain::date::rfc3339;
+use crate::domain::deletion::Deletion;
 use crate::domain::device::Device;
 use crate::domain::identity::LinkedIdentity;
 use crate::domain::player::{Player, PlayerState};
@@ -55,6 +56,8 @@ pub struct PlayerDetailsView {
     pub player: PlayerView,
     /// Whether the player is an administrator.
     pub is_admin: bool,
+    /// The player's deletion, which can still be taken back; null if nobody asked for it.
+    pub deletion: Option<DeletionView>,
     /// Signed-in browsers, last used first.
     pub sessions: Vec<SessionView>,
     /// Signed-in devices, last used first.
@@ -69,6 +72,16 @@ pub struct PlayerDetailsView {
     pub events: Vec<EventView>,
     /// The current names of the players in these events, by their ids.
     pub names: PlayerNames,
+}
+
+/// A deletion that is still to come.
+#[derive(Debug, Serialize, ToSchema)]
+#[schema(as = Deletion)]
+pub struct DeletionView {
+    /// When it was asked for (RFC 3339).
+    pub asked_at: String,
+    /// When the player is removed, unless it is taken back (RFC 3339).
+    pub at: String,
 }
 
 /// A signed-in browser.
@@ -185,6 +198,15 @@ impl From<Player> for PlayerView {
             merged_into,
             created_at: rfc3339(player.created_at),
             seen_at: rfc3339(player.seen_at),
+        }
+    }
+}
+
+impl From<Deletion> for DeletionView {
+    fn from(deletion: Deletion) -> Self {
+        Self {
+            asked_at: rfc3339(deletion.asked_at),
+            at: rfc3339(deletion.at),
         }
     }
 }

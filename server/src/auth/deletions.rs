@@ -64,6 +64,9 @@ impl Job for RemovePlayers {
 
     async fn run(&mut self) -> Result<(), JobError> {
         let platform = &self.auth.platform;
+        if !platform.nodes.may_remove_by_age() {
+            return Ok(());
+        }
         let removed = remove_due(&*platform.store, platform.clock.now()).await;
         let removed = removed.map_err(JobError::because(
             "players who asked to be deleted could not be removed",

@@ -51,6 +51,9 @@ impl Job for ApplyRetention {
 
     async fn run(&mut self) -> Result<(), JobError> {
         let platform = &self.0.platform;
+        if !platform.nodes.may_remove_by_age() {
+            return Ok(());
+        }
         let now = platform.clock.now();
         let applied = apply(&*platform.store, &platform.config, now).await;
         let changed = applied.map_err(JobError::because(

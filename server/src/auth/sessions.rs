@@ -49,6 +49,9 @@ impl Job for SweepSessions {
 
     async fn run(&mut self) -> Result<(), JobError> {
         let platform = &self.0.platform;
+        if !platform.nodes.may_remove_by_age() {
+            return Ok(());
+        }
         let swept = sweep(&*platform.store, platform.clock.now()).await;
         let removed = swept.map_err(JobError::because(
             "old sessions and sign-ins could not be removed",

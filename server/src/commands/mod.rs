@@ -10,6 +10,7 @@ pub(crate) mod player;
 #[cfg(feature = "cluster")]
 pub(crate) mod progress;
 pub(crate) mod project;
+pub(crate) mod ready;
 pub(crate) mod restore;
 
 /// Returns why the store that options name could not be opened, with the option. `names` are those of

@@ -43,8 +43,8 @@ macro_rules! source {
 }
 
 /// All documents, in the order in which a reader needs them. `docs/dependencies.md`,
-/// `docs/performance.md` and `docs/security.md` are for those who change or examine the platform
-/// itself.
+/// `docs/faults.md`, `docs/performance.md` and `docs/security.md` are for those who change or examine the
+/// platform itself.
 const SOURCES: [Source; 23] = [
     source!(Makers, "cli"),
     source!(Makers, "dev-server"),
@@ -150,7 +150,7 @@ mod tests {
             Some(name.strip_suffix(".md")?.to_owned())
         });
         let mut names: BTreeSet<_> = names.collect();
-        for own in ["dependencies", "performance", "security"] {
+        for own in ["dependencies", "faults", "performance", "security"] {
             assert!(names.remove(own));
         }
         let shown: BTreeSet<_> = SOURCES

@@ -104,8 +104,11 @@ impl SweepLogs {
     }
 
     async fn sweep_old(&mut self) -> Result<(), JobError> {
-        let beyond = std::mem::take(&mut self.beyond);
         let platform = &self.state.platform;
+        if !platform.nodes.may_remove_by_age() {
+            return Ok(());
+        }
+        let beyond = std::mem::take(&mut self.beyond);
         let days = platform.config.log_retention_days;
         let old = sweep(&*platform.store, days, platform.clock.now()).await;
         if let Ok(old) = old

@@ -1,6 +1,7 @@
 //! The free disk space. Below a limit, no new deploys and frontend logs are accepted, so that
 //! essential data can still be written: players, sessions, and data of existing games.
 
+use std::error::Error;
 use std::fmt::Debug;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -9,7 +10,9 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use axum::http::{HeaderValue, header};
 use platform_protocol::problem::ProblemCode;
+use rustix::io::Errno;
 
+use crate::domain::errors::chain;
 use crate::web::api_error::ApiError;
 
 /// When to retry: disks are not freed within seconds.
@@ -140,9 +143,30 @@ pub fn full() -> ApiError {
         .with_header(header::RETRY_AFTER, COME_AGAIN)
 }
 
+/// Returns the error for a file that could not be written or read. `unavailable` if the reason may pass:
+/// the disk is full or read-only, or this process may open no more files. Only the log has the cause.
+#[must_use]
+pub fn failed(error: &(dyn Error + 'static)) -> ApiError {
+    let (mut number, mut cause) = (None, Some(error));
+    while let (None, Some(error)) = (number, cause) {
+        let shared = || error.downcast_ref::<Arc<io::Error>>().map(|error| &**error);
+        let system = error.downcast_ref::<io::Error>().or_else(shared);
+        number = system.and_then(Errno::from_io_error);
+        cause = error.source();
+    }
+    match number {
+        Some(Errno::NOSPC | Errno::DQUOT) => full().with_cause(chain(error)),
+        Some(Errno::ROFS | Errno::IO | Errno::MFILE | Errno::NFILE | Errno::NOMEM) => {
+            ApiError::unavailable(error)
+        }
+        _ => ApiError::internal(error),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::store::StoreError;
 
     #[test]
     fn nothing_is_kept_below_the_floor() {
@@ -161,6 +185,31 @@ mod tests {
         assert!(floor.has_room_in(elsewhere, 40) && !floor.has_room_in(elsewhere, 41));
         let any = DiskFloor::new(disk, folders(), 0);
         assert!(any.refuse(u64::MAX).is_ok());
+    }
+
+    #[test]
+    fn what_may_pass_is_unavailable_and_the_rest_is_internal() {
+        let of = |number: Errno| failed(&io::Error::from(number));
+        let retry = |error: &ApiError| {
+            let response = axum::response::IntoResponse::into_response(error.clone());
+            let after = response.headers().get(header::RETRY_AFTER);
+            after.map(|after| after.to_str().unwrap().to_owned())
+        };
+        let full = of(Errno::NOSPC);
+        assert_eq!(full.slug(), ProblemCode::Unavailable);
+        assert_eq!(retry(&full).as_deref(), Some("60"));
+        assert!(full.detail().contains("disk is almost full"));
+        assert!(full.cause().is_some());
+        for number in [Errno::ROFS, Errno::IO, Errno::MFILE, Errno::NFILE] {
+            let error = of(number);
+            assert_eq!(error.slug(), ProblemCode::Unavailable, "{number:?}");
+            assert_eq!(retry(&error).as_deref(), Some("1"), "{number:?}");
+        }
+        assert_eq!(of(Errno::ACCESS).slug(), ProblemCode::Internal);
+        // Wherever in the chain of causes it is.
+        let inside = StoreError::Database(Box::new(io::Error::from(Errno::NOSPC)));
+        assert_eq!(retry(&failed(&inside)).as_deref(), Some("60"));
+        assert_eq!(failed(&StoreError::Busy).slug(), ProblemCode::Internal);
     }
 
     #[test]

@@ -5,6 +5,7 @@
 //!
 //! | module | contents |
 //! |---|---|
+//! | [`calendar`] | whether data may be removed because of its age |
 //! | [`credit_limits`] | rate limits that all nodes share, and that rarely ask for it |
 //! | [`disk`] | the free disk space, and errors below a limit |
 //! | [`hints`] | hints to other nodes that something has changed |
@@ -14,6 +15,7 @@
 //! | [`shared_limits`] | rate limits that all nodes share |
 //! | [`single_flight`] | work that is done once for all concurrent callers |
 
+pub mod calendar;
 pub mod credit_limits;
 pub mod disk;
 pub mod hints;

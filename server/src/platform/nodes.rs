@@ -20,6 +20,7 @@ use crate::clock::{CLOCK_LIMIT, Clock, Millis};
 use crate::domain::errors::chain;
 use crate::domain::node::{LEASE_MILLIS, Node, NodeReport};
 use crate::entropy::Entropy;
+use crate::platform::calendar::Calendar;
 use crate::platform::hints::Hints;
 use crate::platform::jobs::{Job, JobError, Leases, Schedule};
 use crate::platform::shared_limits::LiveNodes;
@@ -48,7 +49,8 @@ const CLOCK_WARNING: Millis = 1_000;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(into = "&'static str")]
 pub enum Component {
-    /// The clock is not the store's: more than 30 s off, or more than 1 s if only degraded.
+    /// The clock is not the store's: more than 30 s off, or more than 1 s if only degraded. Or it has
+    /// jumped ahead, so that nothing is removed because of its age.
     Clock,
     /// The store does not answer.
     Database,
@@ -93,6 +95,7 @@ struct Comparison {
 pub struct Nodes {
     store: Arc<dyn Store>,
     clock: Arc<dyn Clock>,
+    calendar: Calendar,
     /// What the node says about itself and does not change.
     about: NodeReport,
     /// The newest version that the node has applied.
@@ -148,6 +151,7 @@ impl Nodes {
             live: Arc::default(),
             faults: Mutex::default(),
             held: Mutex::default(),
+            calendar: Calendar::new(Arc::clone(&clock)),
             store,
             clock,
         };
@@ -214,6 +218,19 @@ impl Nodes {
         let expected = compared.at.saturating_add(passed.unwrap_or(Millis::MAX));
         let set_by = self.clock.now().saturating_sub(expected);
         is_fit(compared.offset) && is_fit(compared.offset.saturating_add(set_by))
+    }
+
+    /// Returns whether data may be removed because it is old by this node's clock: not for a day after the
+    /// clock has jumped ahead.
+    #[must_use]
+    pub fn may_remove_by_age(&self) -> bool {
+        !self.calendar.is_doubtful()
+    }
+
+    /// Returns what compares the time of day with the time that has passed.
+    #[must_use]
+    pub const fn calendar(&self) -> &Calendar {
+        &self.calendar
     }
 
     fn warn_of_unfit_clock(&self) {
@@ -283,7 +300,7 @@ impl Nodes {
     #[must_use]
     pub fn degraded(&self, faults: Vec<Component>) -> Vec<Component> {
         let is_off = |offset: Millis| offset.abs() > CLOCK_WARNING;
-        let clock = self.clock_offset().is_some_and(is_off);
+        let clock = self.clock_offset().is_some_and(is_off) || !self.may_remove_by_age();
         let clock = clock.then_some(Component::Clock);
         clock.into_iter().chain(faults).collect()
     }

@@ -176,8 +176,11 @@ impl Job for SweepDeployments {
 
     async fn run(&mut self) -> Result<(), JobError> {
         let state = &self.0;
-        let removed = removal::remove_deleted(state).await;
-        let ended = remove_unused_previews(state).await;
+        let (mut removed, mut ended) = (Ok(0), Ok(0));
+        if state.platform.nodes.may_remove_by_age() {
+            removed = removal::remove_deleted(state).await;
+            ended = remove_unused_previews(state).await;
+        }
         let swept = sweep(&*state.platform.store, &state.games.files).await;
         if let Ok(files) = swept
             && files > 0

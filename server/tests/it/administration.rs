@@ -1,9 +1,11 @@
 //! Administration with the API.
 
+use platform_server::domain::audit::Actor;
+use platform_server::domain::deletion::{AskDeletion, REGRET_MILLIS};
 use serde_json::{Value, json};
 
 use crate::caller::Caller;
-use crate::support::{Answer, TestApp, send};
+use crate::support::{Answer, NOW, TestApp, send};
 
 /// Requests a token with this cookie.
 async fn mint(app: &TestApp, cookie: &str) -> Answer {
@@ -84,6 +86,29 @@ async fn a_player_is_found_and_shown_with_everything_but_the_subject() {
         let answer = admin.get(&format!("/api/admin/players/{path}")).await;
         assert_eq!(answer.problem(), "not-found");
     }
+}
+
+#[tokio::test]
+async fn a_deletion_that_is_still_to_come_is_shown_until_it_is_taken_back() {
+    let app = TestApp::start().await;
+    let (admin, player) = (Caller::admin(&app).await, Caller::account(&app).await);
+    let path = format!("/api/admin/players/{}", player.sub);
+    let shown = async || admin.get(&path).await.json::<Value>()["deletion"].take();
+    assert_eq!(shown().await, Value::Null);
+    let store = &app.running.state.platform.store;
+    let ask = AskDeletion {
+        player: player.sub,
+        browser: None,
+        at: NOW + REGRET_MILLIS,
+        by: Actor::Own.into(),
+        now: NOW,
+    };
+    store.ask_for_deletion(ask).await.unwrap();
+    let expected = json!({ "asked_at": "2026-01-01T00:00:00Z", "at": "2026-01-15T00:00:00Z" });
+    assert_eq!(shown().await, expected);
+    let back = store.take_deletion_back(player.sub, Actor::Own.into(), NOW);
+    assert!(back.await.unwrap());
+    assert_eq!(shown().await, Value::Null);
 }
 
 #[tokio::test]

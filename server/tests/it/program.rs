@@ -6,8 +6,15 @@ use std::path::Path;
 use std::process::{Child, ChildStderr, Command, Output, Stdio};
 
 pub(crate) fn program(data: &Path) -> Command {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_platform-server"));
+    program_by(&[], data)
+}
+
+/// Returns the program, started by another one with these words.
+pub(crate) fn program_by(before: &[&str], data: &Path) -> Command {
+    let words = [before, &[env!("CARGO_BIN_EXE_platform-server")]].concat();
+    let mut command = Command::new(words[0]);
     command
+        .args(&words[1..])
         .env_clear()
         .env("PLATFORM_DATA", data)
         .env("PLATFORM_LISTEN", "127.0.0.1:0")
@@ -27,10 +34,17 @@ pub(crate) struct Server {
 
 impl Server {
     pub(crate) fn start(command: &mut Command) -> Self {
+        Self::try_start(command).unwrap_or_else(|output| panic!("it ended: {output:?}"))
+    }
+
+    /// Starts one. Returns the output, if it ends before it is ready.
+    pub(crate) fn try_start(command: &mut Command) -> Result<Self, Output> {
         let mut child = command.arg("serve").spawn().unwrap();
         let mut output = BufReader::new(child.stdout.take().unwrap());
         let mut ready = String::new();
-        output.read_line(&mut ready).unwrap();
+        if output.read_line(&mut ready).unwrap() == 0 {
+            return Err(child.wait_with_output().unwrap());
+        }
         let port = ready
             .trim_end()
             .trim_end_matches(')')
@@ -40,12 +54,17 @@ impl Server {
         let port = port
             .parse()
             .unwrap_or_else(|_| panic!("not a ready line: {ready:?}"));
-        Self {
+        Ok(Self {
             child,
             output,
             ready,
             port,
-        }
+        })
+    }
+
+    /// Returns the process id.
+    pub(crate) fn id(&self) -> u32 {
+        self.child.id()
     }
 
     /// Sends one request and returns the whole response as text.
@@ -124,17 +143,8 @@ fn one_line_says_ready_and_both_signals_stop_it_with_zero() {
 
 /// Returns the program, started by a shell that sets these limits.
 fn limited(data: &Path, limits: &str) -> Command {
-    let mut command = Command::new("sh");
     let run = format!("{limits} && exec \"$0\" \"$@\"");
-    command
-        .args(["-c", &run, env!("CARGO_BIN_EXE_platform-server")])
-        .env_clear()
-        .env("PLATFORM_DATA", data)
-        .env("PLATFORM_LISTEN", "127.0.0.1:0")
-        .stdin(Stdio::null())
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped());
-    command
+    program_by(&["sh", "-c", &run], data)
 }
 
 #[test]

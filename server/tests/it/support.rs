@@ -55,7 +55,12 @@ impl TestApp {
         directory: tempfile::TempDir,
         change: impl FnOnce(&mut Config),
     ) -> Self {
-        Self::start_in(directory, Arc::new(SystemDisk), change).await
+        Self::start_in(directory, Arc::new(SystemDisk), None, change).await
+    }
+
+    /// Starts one with the data of an earlier server, at this time.
+    pub(crate) async fn at(directory: tempfile::TempDir, now: i64) -> Self {
+        Self::start_in(directory, Arc::new(SystemDisk), Some(now), |_| {}).await
     }
 
     /// Starts one on a disk whose free space the test sets.
@@ -63,12 +68,13 @@ impl TestApp {
         disk: Arc<dyn FreeSpace>,
         change: impl FnOnce(&mut Config),
     ) -> Self {
-        Self::start_in(tempfile::tempdir().unwrap(), disk, change).await
+        Self::start_in(tempfile::tempdir().unwrap(), disk, None, change).await
     }
 
     async fn start_in(
         directory: tempfile::TempDir,
         disk: Arc<dyn FreeSpace>,
+        now: Option<i64>,
         change: impl FnOnce(&mut Config),
     ) -> Self {
         let many = 1_000_000.try_into().unwrap();
@@ -92,7 +98,7 @@ impl TestApp {
         // A node's clock must be that of its database.
         let is_shared = config.postgres.is_some();
         let start = if is_shared { SystemClock.now() } else { NOW };
-        let clock = Arc::new(ManualClock::new(start));
+        let clock = Arc::new(ManualClock::new(now.unwrap_or(start)));
         let entropy = Arc::new(SystemEntropy);
         let running = start_on(config, clock.clone(), entropy, disk)
             .await

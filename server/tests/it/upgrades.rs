@@ -4,6 +4,9 @@
 //! had them: two players, a signing key, a deployed game and a log record. For another version, dump
 //! a data folder of a release: `sqlite3 platform.db .dump | gzip -9n`.
 
+#[cfg(feature = "cluster")]
+mod postgres;
+
 use std::io::Read as _;
 use std::path::Path;
 
@@ -30,8 +33,8 @@ const OWNER_ID: &str = "ed345c58-e4c9-4e48-8a32-16eee98f4d7f";
 const KEY: &str = "aQ6gHoWgb6fjuYmjPFjx7G94vlQh5ViUOrcesnwKhU0";
 
 /// A version of the schema, and its databases.
-struct Before {
-    version: i64,
+pub(crate) struct Before {
+    pub(crate) version: i64,
     main: &'static [u8],
     logs: &'static [u8],
 }
@@ -46,7 +49,7 @@ macro_rules! before {
     };
 }
 
-const BEFORE: [Before; 4] = [
+pub(crate) const BEFORE: [Before; 4] = [
     before!(8, "v08"),
     before!(16, "v16"),
     before!(24, "v24"),
@@ -58,7 +61,7 @@ fn open(path: &Path) -> rusqlite::Connection {
 }
 
 /// Makes the data folder of a server of that version.
-fn data_folder(before: &Before) -> tempfile::TempDir {
+pub(crate) fn data_folder(before: &Before) -> tempfile::TempDir {
     let folder = tempfile::tempdir().unwrap();
     for (name, dump) in [("platform.db", before.main), ("logs.db", before.logs)] {
         let mut sql = String::new();
@@ -71,22 +74,28 @@ fn data_folder(before: &Before) -> tempfile::TempDir {
         database.execute_batch(&sql).unwrap();
         database.close().unwrap();
     }
-    let sha256 = base16ct::lower::encode_string(&Sha256::digest(PAGE));
-    let (start, rest) = sha256.split_at(2);
-    let files = folder.path().join("files").join(start);
-    std::fs::create_dir_all(&files).unwrap();
-    std::fs::write(files.join(rest), PAGE).unwrap();
+    keep_page(&folder.path().join("files"));
     folder
 }
 
-fn version(data: &Path) -> i64 {
+/// Puts the game's file into a folder of deployed files.
+fn keep_page(files: &Path) {
+    let sha256 = base16ct::lower::encode_string(&Sha256::digest(PAGE));
+    let (start, rest) = sha256.split_at(2);
+    let files = files.join(start);
+    std::fs::create_dir_all(&files).unwrap();
+    std::fs::write(files.join(rest), PAGE).unwrap();
+}
+
+/// Returns the version of the schema in a data folder.
+pub(crate) fn version(data: &Path) -> i64 {
     let newest = "SELECT max(version) FROM refinery_schema_history";
     let database = open(&data.join("platform.db"));
     database.query_row(newest, [], |row| row.get(0)).unwrap()
 }
 
 /// Checks that everything is there.
-async fn assert_whole(app: &TestApp, of: i64) {
+pub(crate) async fn assert_whole(app: &TestApp, of: i64) {
     assert_eq!(
         return_as(app, "game", GUEST).await,
         GUEST_ID,

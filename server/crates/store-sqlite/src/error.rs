@@ -64,14 +64,15 @@ impl From<Error> for StoreError {
             return StoreError::Database(Box::new(error));
         };
         match failure.code {
-            // Another process locks the file, or the disk is full: nothing was written, and the
-            // same call may succeed later.
+            // Another process locks the file, the disk is full or read-only, or memory is short: nothing
+            // was written, and the same call may succeed later.
             ErrorCode::DatabaseBusy
             | ErrorCode::DatabaseLocked
             | ErrorCode::DiskFull
             | ErrorCode::ReadOnly
             | ErrorCode::SystemIoFailure
-            | ErrorCode::CannotOpen => StoreError::Unavailable(error.to_string()),
+            | ErrorCode::CannotOpen
+            | ErrorCode::OutOfMemory => StoreError::Unavailable(error.to_string()),
             ErrorCode::ConstraintViolation if is_unique(failure.extended_code) => message
                 .as_deref()
                 .and_then(conflict)

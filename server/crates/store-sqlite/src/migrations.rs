@@ -208,8 +208,9 @@ impl Schema {
         connection.query_row(&sql, [first], |row| row.get(0))
     }
 
-    /// Applies missing migrations, if that is allowed; a new database always gets all. Every
-    /// migration is one transaction, so an interrupted start leaves a complete schema, old or new.
+    /// Applies missing migrations, if that is allowed; a new database always gets all. They are one
+    /// transaction together with their records in the history, so an interrupted start leaves a complete
+    /// schema, old or new.
     pub(super) fn bring_up_to_date(
         &self,
         connection: &mut Connection,
@@ -223,7 +224,8 @@ impl Schema {
             .map_err(failed)?;
         let known = migrations.iter().map(Migration::version).max().unwrap_or(0);
         add_functions(connection).map_err(not_opened)?;
-        let mut runner = Runner::new(&migrations);
+        // Without groups, a migration and its record in the history are two transactions.
+        let mut runner = Runner::new(&migrations).set_grouped(true);
         runner.set_migration_table_name(HISTORY);
         let found = if connection.table_exists(None, HISTORY).map_err(not_opened)? {
             runner

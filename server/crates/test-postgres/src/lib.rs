@@ -124,6 +124,14 @@ impl TestDatabase {
         on_thread(ask)
     }
 
+    /// Runs statements.
+    ///
+    /// # Panics
+    /// One of them fails.
+    pub fn run(&self, sql: &str) {
+        send(&self.url(), sql).unwrap();
+    }
+
     /// Returns its name.
     #[must_use]
     pub fn name(&self) -> &str {

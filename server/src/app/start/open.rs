@@ -44,6 +44,7 @@ pub(super) async fn open(
     entropy: &Arc<dyn Entropy>,
     disk: &Arc<dyn FreeSpace>,
 ) -> Result<Opened, StartError> {
+    let last_write = last_write(config);
     make_before_upgrade(config, disk, clock.now()).await?;
     let store = open_store(config, SchemaPolicy::Upgrade).await?;
     let mut settings = shared_settings(config);
@@ -58,6 +59,9 @@ pub(super) async fn open(
         &settings,
     );
     let nodes = Arc::new(joined.await?);
+    if let Some(at) = last_write {
+        nodes.calendar().compare_with_last_write(at);
+    }
     let keys = keys(config, &store, clock, entropy)?;
     keys.heed_clock_of(Arc::clone(&nodes));
     keys.refresh().await?;
@@ -100,6 +104,23 @@ pub(super) async fn providers(
     }
     settings.extend(demo.as_ref().map(|demo| demo.registration()));
     Ok((Providers::new(&settings, &origin.auth_url(), clock)?, demo))
+}
+
+/// Returns when the embedded store was last written; `None` if it is new, or in PostgreSQL, which has a
+/// clock of its own.
+fn last_write(config: &Config) -> Option<Millis> {
+    if config.postgres.is_some() {
+        return None;
+    }
+    let database = config.database_path();
+    let mut log = database.clone().into_os_string();
+    log.push("-wal");
+    let written = [database, log.into()].into_iter().filter_map(|path| {
+        let at = path.metadata().ok()?.modified().ok()?;
+        let since = at.duration_since(std::time::UNIX_EPOCH).ok()?;
+        Millis::try_from(since.as_millis()).ok()
+    });
+    written.max()
 }
 
 /// Creates the folder in which deploys are unpacked, and removes unfinished files of a killed

@@ -8,6 +8,7 @@ use axum::http::header;
 use platform_protocol::problem::ProblemCode;
 
 use crate::domain::errors::chain;
+use crate::platform::disk;
 use crate::store::StoreError;
 use crate::web::api_error::ApiError;
 use crate::web::limiter::retry_after;
@@ -95,7 +96,7 @@ impl FileError {
                 tracing::error!(error = chain(self), "deployed files cannot be used");
                 out_of_reach(what)
             }
-            error => ApiError::internal(error),
+            error => disk::failed(error),
         }
     }
 }

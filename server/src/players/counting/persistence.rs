@@ -168,10 +168,11 @@ impl CountPlayers {
     }
 
     async fn sweep(&self, now: Millis) -> Result<(), JobError> {
-        if !self.state.platform.nodes.take("sweep-counts").await {
+        let platform = &self.state.platform;
+        if !platform.nodes.may_remove_by_age() || !platform.nodes.take("sweep-counts").await {
             return Ok(());
         }
-        let swept = sweep(&*self.state.platform.store, now).await;
+        let swept = sweep(&*platform.store, now).await;
         swept.map_err(JobError::because(
             "old counts of players could not be removed",
         ))

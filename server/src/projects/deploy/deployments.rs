@@ -16,6 +16,7 @@ use super::room::{Room, look_for_room, make_room};
 use super::upload::{Limits, Upload, UploadQueue, too_large};
 use super::{DeployError, Published, Target};
 use crate::domain::audit::By;
+use crate::domain::errors::chain;
 use crate::domain::preview::{AddedPreview, NewPreview};
 use crate::domain::project::{Deployment, FileEntry, Inspection};
 use crate::games::covers::measure_staged;
@@ -191,8 +192,8 @@ impl Deployments {
         let deployment = self.record(&target, files, inspection).await?;
         drop(guard);
         self.deployed.notify_one();
-        let shown = self.hosting.refresh(&target.slug).await;
-        shown.map_err(DeployError::Store)?;
+        // Otherwise the game is read again within a second, as after a deploy of another node.
+        warn_of(self.hosting.refresh(&target.slug).await);
         Ok(Published {
             deployment,
             label: target.label(),
@@ -238,8 +239,8 @@ impl Deployments {
                 Err(DeployError::TooManyPreviews { oldest, used_at })
             }
             Ok(AddedPreview::Done) => {
-                let counted = store.count_room(&deployment.slug).await;
-                counted.map_err(DeployError::Store)?;
+                // It is deployed from here on, whatever fails. The sweep counts again.
+                warn_of(store.count_room(&deployment.slug).await);
                 Ok(deployment)
             }
             Err(StoreError::Missing { .. }) => Err(DeployError::UnknownProject(deployment.slug)),
@@ -269,6 +270,16 @@ impl Deployments {
             "{}/",
             self.platform.games_origin.sub_domain(&target.label())
         )
+    }
+}
+
+/// Logs what failed after a deployment was recorded.
+fn warn_of<T>(result: Result<T, StoreError>) {
+    if let Err(error) = result {
+        tracing::warn!(
+            error = chain(&error),
+            "a deployment is recorded, but what follows from it failed"
+        );
     }
 }
 

@@ -17,6 +17,7 @@ use tokio::sync::{Semaphore, SemaphorePermit, mpsc};
 use uuid::Uuid;
 
 use super::spool::{Room, Spool, Spooled};
+use crate::platform::disk;
 use crate::store::make_private_directory;
 use crate::web::api_error::ApiError;
 use crate::web::fair_shares::{Share, Shares};
@@ -79,7 +80,7 @@ impl UploadQueue {
             .ok_or_else(|| no_room("Too many games are being deployed. Please try again soon."))?;
         let folder = self.folder().await;
         Ok(Upload {
-            folder: folder.map_err(|error| ApiError::internal(&error))?,
+            folder: folder.map_err(|error| disk::failed(&error))?,
             spooled,
             _share: share,
         })
@@ -167,7 +168,7 @@ impl Upload {
     ///
     /// # Errors
     /// 408, `payload-too-large`, `invalid-request` if the connection breaks, `unavailable` if it is
-    /// cancelled in favour of faster uploads, `internal`.
+    /// cancelled in favour of faster uploads or the disk is full, `internal`.
     pub async fn receive(&self, body: &mut Body, limits: Limits) -> Result<(), ApiError> {
         let (pieces, waiting) = mpsc::channel::<Bytes>(WAITING);
         let (path, held) = (self.archive(), self.hold());
@@ -191,7 +192,7 @@ impl Upload {
             .await
             .unwrap_or_else(|error| Err(std::io::Error::other(error)));
         sent?;
-        written.map_err(|error| ApiError::internal(&error))
+        written.map_err(|error| disk::failed(&error))
     }
 
     /// Removes the folder now.

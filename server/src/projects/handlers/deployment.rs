@@ -280,7 +280,7 @@ impl From<DeployError> for ApiError {
     fn from(error: DeployError) -> Self {
         match error {
             DeployError::Archive(ArchiveError::Io(_))
-            | DeployError::Staging(StagingError::Io(_)) => Self::internal(&error),
+            | DeployError::Staging(StagingError::Io(_)) => disk::failed(&error),
             DeployError::Files(error) => {
                 error.refusal("so nothing was deployed, and the environment is unchanged; please deploy again later")
             }

@@ -21,19 +21,42 @@ struct Metadata {
     issuer: String,
     asked: Arc<AtomicUsize>,
     down: Arc<AtomicUsize>,
-    _server: JoinSet<()>,
+    server: JoinSet<()>,
 }
 
 impl Metadata {
     async fn start(path: &str, says: impl FnOnce(&str) -> serde_json::Value) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        Self::listen(listener, path, says)
+    }
+
+    /// Listens where one listened that has ended.
+    async fn start_again(issuer: &str) -> Self {
+        let (_, port) = issuer.rsplit_once(':').unwrap();
+        let listener = TcpListener::bind(format!("127.0.0.1:{port}"))
+            .await
+            .unwrap();
+        Self::listen(listener, "", good)
+    }
+
+    fn listen(
+        listener: TcpListener,
+        path: &str,
+        says: impl FnOnce(&str) -> serde_json::Value,
+    ) -> Self {
         let port = listener.local_addr().unwrap().port();
         let issuer = format!("http://id.localhost:{port}{path}");
         let metadata = says(&issuer).to_string();
         let asked = Arc::new(AtomicUsize::new(0));
         let down = Arc::new(AtomicUsize::new(0));
         let (counter, is_down) = (Arc::clone(&asked), Arc::clone(&down));
-        let kind = || [(header::CONTENT_TYPE, "application/json")];
+        // No connection outlives the provider.
+        let kind = || {
+            [
+                (header::CONTENT_TYPE, "application/json"),
+                (header::CONNECTION, "close"),
+            ]
+        };
         let metadata = move || async move {
             counter.fetch_add(1, Ordering::SeqCst);
             match is_down.load(Ordering::SeqCst) {
@@ -55,7 +78,7 @@ impl Metadata {
             issuer,
             asked,
             down,
-            _server: server,
+            server,
         }
     }
 
@@ -170,6 +193,34 @@ async fn a_provider_that_was_down_is_asked_again() {
 }
 
 #[tokio::test]
+async fn a_provider_that_dies_while_somebody_signs_in_changes_nothing_and_is_used_again() {
+    let provider = Metadata::start("", good).await;
+    let issuer = provider.issuer.clone();
+    let app = platform_with(vec![named("one", &issuer)]).await;
+    let mut browser = Browser::new(&app);
+    let guest = browser.token().await.claims();
+    let chosen = browser.choose("one", &game(&app)).await;
+    let Metadata { mut server, .. } = provider;
+    server.shutdown().await;
+    let state = &chosen.location_query()["state"];
+    let callback = format!("{}/callback/one?code=c&state={state}", app.origin("auth"));
+    let back = browser.get(&callback).await;
+    let unavailable = ("provider-unavailable".to_owned(), Some(game(&app)));
+    assert_eq!(back.setback(), unavailable);
+    assert_eq!(browser.token().await.claims().sub, guest.sub);
+    // After a while it is noticed before the player is sent there.
+    app.clock.advance(600_000);
+    let chosen = browser.choose("one", &game(&app)).await;
+    assert_eq!(chosen.setback(), unavailable);
+    assert_eq!(browser.token().await.claims().sub, guest.sub);
+
+    let provider = Metadata::start_again(&issuer).await;
+    let chosen = browser.choose("one", &game(&app)).await;
+    assert!(chosen.location().starts_with(&provider.issuer));
+    assert_eq!(browser.token().await.claims().sub, guest.sub);
+}
+
+#[tokio::test]
 async fn metadata_that_cannot_be_believed_begin_nothing() {
     let with = |name: &'static str, value: serde_json::Value| {
         move |issuer: &str| {
@@ -201,6 +252,8 @@ async fn metadata_that_cannot_be_believed_begin_nothing() {
         ("keys", &keys.issuer),
         ("method", &method.issuer),
         ("nobody", &nobody),
+        // No name server knows it, if one answers at all (RFC 6761 §6.4).
+        ("no-name", "https://nowhere.invalid"),
     ];
     let app = platform_with(all.iter().map(|(id, issuer)| named(id, issuer)).collect()).await;
     let mut browser = Browser::new(&app);

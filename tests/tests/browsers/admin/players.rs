@@ -1,6 +1,8 @@
 //! Players: suspending them, ending their sessions, guests by their address.
 
 use platform_server::clock::{Clock as _, SystemClock};
+use platform_server::domain::audit::Actor;
+use platform_server::domain::deletion::{AskDeletion, REGRET_MILLIS};
 use platform_tests::browser::Stage;
 use thirtyfour::Key;
 
@@ -12,6 +14,7 @@ platform_tests::browser_tests![
     an_administrator_cannot_lock_themselves_out,
     an_administrator_ends_a_players_sessions,
     an_administrator_finds_guests_by_their_address,
+    an_administrator_sees_that_a_player_is_to_be_deleted,
 ];
 
 async fn an_administrator_suspends_a_player_and_lets_them_go(stage: Stage) {
@@ -165,4 +168,30 @@ async fn an_administrator_finds_guests_by_their_address(stage: Stage) {
     stage.press("End sessions…").await;
     let asked = question(&stage).await.unwrap();
     assert!(asked.contains("is gone for good"), "{asked}");
+}
+
+async fn an_administrator_sees_that_a_player_is_to_be_deleted(stage: Stage) {
+    let scene = Scene::open(&stage, "/admin").await;
+    stage.open(&scene.page_of(&scene.eve)).await;
+    let about = text(&stage, "#who").await;
+    assert!(
+        about.contains("Account") && !about.contains("Deletion"),
+        "{about}"
+    );
+    let now = SystemClock.now();
+    let ask = AskDeletion {
+        player: scene.eve.sub,
+        browser: None,
+        at: now + REGRET_MILLIS,
+        by: Actor::Own.into(),
+        now,
+    };
+    let asked = scene.platform.store().ask_for_deletion(ask);
+    asked.await.unwrap();
+    stage.open(&scene.page_of(&scene.eve)).await;
+    let about = text(&stage, "#who").await;
+    assert!(
+        about.contains("Deletion") && about.contains("asked for"),
+        "{about}"
+    );
 }
