@@ -93,6 +93,10 @@ pub(super) const MAIN: Schema = Schema {
             "V16__player_events",
             include_str!("../migrations/0016_player_events.sql"),
         ),
+        (
+            "V18__certificates",
+            include_str!("../migrations/0018_certificates.sql"),
+        ),
     ],
 };
 

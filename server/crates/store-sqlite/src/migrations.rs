@@ -142,6 +142,10 @@ pub(super) const MAIN: Schema = Schema(&[
         "V34__player_events",
         include_str!("../migrations/0034_player_events.sql"),
     ),
+    (
+        "V36__certificates",
+        include_str!("../migrations/0036_certificates.sql"),
+    ),
 ]);
 
 /// Frontend log records.
