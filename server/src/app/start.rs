@@ -30,8 +30,9 @@ use crate::app::operations::{Operations, Readiness};
 use crate::app::routes::routes_with;
 use crate::app::sockets::Sockets;
 use crate::app::state::AppState;
-use crate::app::tls::Tls;
+use crate::app::tls::acme::http::AcmeError;
 use crate::app::tls::files::FileCertificateError;
+use crate::app::tls::{PreparedTls, Tls};
 use crate::auth::keys::KeyError;
 use crate::auth::oidc::ProvidersError;
 use crate::auth::refusal_log;
@@ -92,6 +93,9 @@ pub enum StartError {
     /// The certificates cannot be used.
     #[error("PLATFORM_TLS_CERTIFICATES: {0}")]
     Certificates(#[from] FileCertificateError),
+    /// The ACME server cannot be used.
+    #[error(transparent)]
+    Acme(#[from] AcmeError),
     /// The runtime cannot be served.
     #[error(transparent)]
     Runtime(#[from] RuntimeError),
@@ -215,7 +219,7 @@ async fn start_listening(
     disk: Arc<dyn FreeSpace>,
 ) -> Result<Running, StartError> {
     let ((listener, listening), operations) = listen_for_all(sockets, &config).await?;
-    let mut tls = Tls::prepare(&config).await?;
+    let tls = PreparedTls::prepare(&config).await?;
     let sockets = (listening, operations.as_ref().map(|(_, at)| *at));
     let (origin, games_origin) = origins(&config, listening);
 
@@ -276,7 +280,7 @@ async fn start_listening(
     let limits = ConnectionLimits::of_this_process();
     let mut background = jobs::start(&state);
     let tasks = (&mut server, &mut background);
-    serve_visitors(app, (listener, tls.as_mut()), (limits, stopped), tasks);
+    let tls = serve_visitors(app, (listener, tls), (limits, stopped), tasks)?;
     let readiness = readiness(&state);
     let operations = operations.map(|(listener, address)| {
         let app = Operations::new(state.clone(), Arc::clone(&readiness));
@@ -296,20 +300,22 @@ async fn start_listening(
     })
 }
 
-/// Begins to serve visitors, with TLS of the platform's own if the settings want it.
+/// Begins to serve visitors, with TLS of the platform's own if the settings want it. Returns what TLS needs.
 fn serve_visitors(
     app: App,
-    (listener, tls): (TcpListener, Option<&mut Tls>),
+    (listener, tls): (TcpListener, Option<PreparedTls>),
     (limits, stopped): (ConnectionLimits, watch::Receiver<bool>),
     (server, background): (&mut JoinSet<()>, &mut JoinSet<()>),
-) {
+) -> Result<Option<Tls>, StartError> {
+    let mut tls = tls.map(|tls| tls.assemble(&app.state)).transpose()?;
     let overload = Arc::clone(&app.overload);
     background.spawn(async move { overload.watch().await });
-    let https = tls.map(|tls| {
+    let https = tls.as_mut().map(|tls| {
         tls.start(&app, limits, &stopped, (server, background));
         tls.https()
     });
     server.spawn(serve_with(listener, https, app, limits, stopped));
+    Ok(tls)
 }
 
 /// Returns what counts, if somebody can read it.

@@ -2,64 +2,135 @@
 //!
 //! | module | contents |
 //! |---|---|
+//! | [`acme`] | certificates from an ACME server, obtained when somebody asks for their names |
 //! | [`files`] | certificates from files, which are read again when they change |
 //! | [`redirect`] | plain HTTP, redirected to https |
 
+pub mod acme;
 pub mod files;
 mod redirect;
 
 use std::net::SocketAddr;
 use std::sync::Arc;
 
+use rustls::ClientConfig;
 use tokio::net::TcpListener;
 use tokio::sync::watch;
 use tokio::task::JoinSet;
 
+use self::acme::Acme;
+use self::acme::jobs::{FollowCertificates, RenewCertificates};
 use self::files::{CertificateFiles, ReadCertificates};
 use self::redirect::Redirect;
 use crate::app::entry::App;
 use crate::app::start::{StartError, listen};
+use crate::app::state::AppState;
 use crate::config::Config;
 use crate::config::tls::TlsMode;
 use crate::platform::jobs::{Leases, spawn};
 use crate::web::https::Https;
 use crate::web::serve::{ConnectionLimits, serve};
 
+/// What TLS needs, before the server has opened its store.
+#[derive(Debug)]
+pub(super) struct PreparedTls {
+    source: PreparedSource,
+    redirect: Option<(TcpListener, SocketAddr)>,
+}
+
+/// Where certificates will come from.
+#[derive(Debug)]
+enum PreparedSource {
+    /// They were read from files.
+    Files(Arc<CertificateFiles>),
+    /// An ACME server, which this verifies.
+    Acme(Box<ClientConfig>),
+}
+
+/// Where certificates come from.
+#[derive(Debug)]
+enum Source {
+    Files(Arc<CertificateFiles>),
+    Acme(Acme),
+}
+
 /// What TLS needs while the server runs.
 #[derive(Debug)]
 pub struct Tls {
-    /// The certificates.
-    pub certificates: Arc<CertificateFiles>,
+    source: Source,
     /// The address of the listener that redirects plain HTTP, if there is one.
     pub redirecting: Option<SocketAddr>,
     https: Https,
     redirect: Option<TcpListener>,
 }
 
-impl Tls {
-    /// Reads the certificates and listens for plain HTTP, if the settings ask for TLS.
+impl PreparedTls {
+    /// Reads what the settings name and listens for plain HTTP, if they ask for TLS.
     ///
     /// # Errors
     /// [`StartError`]
     pub(super) async fn prepare(config: &Config) -> Result<Option<Self>, StartError> {
-        match config.tls.mode {
+        let source = match config.tls.mode {
             TlsMode::Off => return Ok(None),
-            TlsMode::Files => {}
-        }
-        let certificates = CertificateFiles::open(&config.tls).await?;
-        let certificates = Arc::new(certificates);
-        let https = Https::new(certificates.certificates())?;
+            TlsMode::Files => {
+                let files = CertificateFiles::open(&config.tls).await?;
+                PreparedSource::Files(Arc::new(files))
+            }
+            TlsMode::Acme => {
+                let trusted = acme::http::trust(&config.tls.acme).await?;
+                PreparedSource::Acme(Box::new(trusted))
+            }
+        };
         let redirect = match config.tls.redirect_listen {
             Some(address) => Some(listen(None, address, "PLATFORM_REDIRECT_LISTEN").await?),
             None => None,
         };
-        let (redirect, redirecting) = redirect.unzip();
-        Ok(Some(Self {
-            certificates,
+        Ok(Some(Self { source, redirect }))
+    }
+
+    /// Gives it the platform's state.
+    ///
+    /// # Errors
+    /// [`StartError`]
+    pub(super) fn assemble(self, state: &AppState) -> Result<Tls, StartError> {
+        let (source, https) = match self.source {
+            PreparedSource::Files(files) => {
+                let https = Https::new(files.certificates())?;
+                (Source::Files(files), https)
+            }
+            PreparedSource::Acme(trusted) => {
+                let acme = Acme::new(&state.platform, &state.games, *trusted);
+                let https = Https::on_demand(Arc::new(acme.clone()), Arc::new(acme.clone()))?;
+                (Source::Acme(acme), https)
+            }
+        };
+        let (redirect, redirecting) = self.redirect.unzip();
+        Ok(Tls {
+            source,
             redirecting,
             https,
             redirect,
-        }))
+        })
+    }
+}
+
+impl Tls {
+    /// Returns the certificates from files, if they come from there.
+    #[must_use]
+    pub const fn files(&self) -> Option<&Arc<CertificateFiles>> {
+        match &self.source {
+            Source::Files(files) => Some(files),
+            Source::Acme(_) => None,
+        }
+    }
+
+    /// Returns the certificates from an ACME server, if they come from there.
+    #[must_use]
+    pub const fn acme(&self) -> Option<&Acme> {
+        match &self.source {
+            Source::Files(_) => None,
+            Source::Acme(acme) => Some(acme),
+        }
     }
 
     /// Returns what accepts connections.
@@ -68,7 +139,7 @@ impl Tls {
         self.https.clone()
     }
 
-    /// Redirects plain HTTP, and reads the certificates again when they change.
+    /// Redirects plain HTTP, and starts the jobs of certificates.
     pub(super) fn start(
         &mut self,
         app: &App,
@@ -80,8 +151,18 @@ impl Tls {
             let redirect = Redirect::new(app.state.clone());
             server.spawn(serve(listener, redirect, limits, stopped.clone()));
         }
-        let leases: Arc<dyn Leases> = Arc::clone(&app.state.platform.nodes) as _;
-        let job = ReadCertificates::new(Arc::clone(&self.certificates), &app.state.platform.clock);
-        spawn(job, leases, background);
+        let platform = &app.state.platform;
+        let leases = || Arc::clone(&platform.nodes) as Arc<dyn Leases>;
+        match &self.source {
+            Source::Files(files) => {
+                let job = ReadCertificates::new(Arc::clone(files), platform);
+                spawn(job, leases(), background);
+            }
+            Source::Acme(acme) => {
+                spawn(RenewCertificates(acme.clone()), leases(), background);
+                let follow = FollowCertificates::new(acme.clone());
+                spawn(follow, leases(), background);
+            }
+        }
     }
 }

@@ -5,14 +5,15 @@ use std::sync::Arc;
 use clap::Subcommand;
 use platform_server::app::data_folder::require_platform;
 use platform_server::app::start::{open_keys, open_store};
+use platform_server::app::tls::acme::kept;
 use platform_server::auth::keys::{KeyError, KeyRing};
 use platform_server::clock::{Clock, SystemClock};
 use platform_server::config::Config;
 use platform_server::domain::audit::Actor;
 use platform_server::domain::errors::chain;
 use platform_server::domain::key::KeyPhase;
-use platform_server::entropy::SystemEntropy;
-use platform_server::store::SchemaPolicy;
+use platform_server::entropy::{Entropy, SystemEntropy};
+use platform_server::store::{SchemaPolicy, Store};
 
 use crate::Failure;
 
@@ -30,15 +31,15 @@ pub(crate) enum KeysCommand {
         #[arg(allow_hyphen_values = true)]
         kid: String,
     },
-    /// Seal every key in the store under `PLATFORM_KEY_SECRET`; where keys lie
-    /// sealed under another secret, that one is `PLATFORM_KEY_SECRET_OLD`
+    /// Seal every key in the store, also those of certificates, under
+    /// `PLATFORM_KEY_SECRET`; where keys lie sealed under another secret, that one is `PLATFORM_KEY_SECRET_OLD`
     Reseal,
 }
 
 impl KeysCommand {
     /// Runs the command and returns its output.
     pub(crate) async fn run(self, config: &Config) -> Result<String, Failure> {
-        let ring = open(config).await?;
+        let (ring, store) = open(config).await?;
         let failed = |error: KeyError| chain(&error);
         Ok(match self {
             Self::List => list(&ring),
@@ -54,28 +55,28 @@ impl KeysCommand {
                      games' backends within 10 minutes\n"
                 )
             }
-            Self::Reseal => match ring.reseal().await.map_err(failed)? {
-                0 => "every key was sealed under PLATFORM_KEY_SECRET before\n".to_owned(),
-                1 => "1 key is sealed under PLATFORM_KEY_SECRET now\n".to_owned(),
-                keys => format!("{keys} keys are sealed under PLATFORM_KEY_SECRET now\n"),
-            },
+            Self::Reseal => {
+                let signing = ring.reseal().await.map_err(failed)?;
+                let entropy: Arc<dyn Entropy> = Arc::new(SystemEntropy);
+                let others = kept::reseal(config, &*store, &entropy).await;
+                match signing + others.map_err(|error| chain(&error))? {
+                    0 => "every key was sealed under PLATFORM_KEY_SECRET before\n".to_owned(),
+                    1 => "1 key is sealed under PLATFORM_KEY_SECRET now\n".to_owned(),
+                    keys => format!("{keys} keys are sealed under PLATFORM_KEY_SECRET now\n"),
+                }
+            }
         })
     }
 }
 
-async fn open(config: &Config) -> Result<Arc<KeyRing>, Failure> {
+async fn open(config: &Config) -> Result<(Arc<KeyRing>, Arc<dyn Store>), Failure> {
     require_platform(config).map_err(|error| error.to_string())?;
     let store = open_store(config, SchemaPolicy::Refuse)
         .await
         .map_err(|error| chain(&error))?;
-    open_keys(
-        config,
-        store,
-        Arc::new(SystemClock),
-        Arc::new(SystemEntropy),
-    )
-    .await
-    .map_err(|error| chain(&error))
+    let (clock, entropy) = (Arc::new(SystemClock), Arc::new(SystemEntropy));
+    let ring = open_keys(config, Arc::clone(&store), clock, entropy).await;
+    Ok((ring.map_err(|error| chain(&error))?, store))
 }
 
 fn list(ring: &KeyRing) -> String {

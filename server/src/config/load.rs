@@ -265,6 +265,13 @@ fn apply(config: &mut Config, setting: &Setting, text: &str) -> Result<(), Strin
         Key::RedirectListen => {
             config.tls.redirect_listen = Some(parse::socket(text, "0.0.0.0:80")?);
         }
+        Key::AcmeDirectory => config.tls.acme.directory = parse::acme_directory(text)?,
+        Key::AcmeEmail => config.tls.acme.email = Some(parse::email(text)?),
+        Key::AcmeCa => config.tls.acme.ca = Some(text.into()),
+        Key::AcmeOrdersPerHour => {
+            config.tls.acme.orders_per_hour = parse::number(text, 1..=10_000)?;
+        }
+        Key::AcmeDnsCommand => config.tls.acme.dns_command = Some(text.into()),
         Key::ShutdownDelaySeconds => {
             config.shutdown_delay_seconds = Some(parse::number(text, 0..=300)?);
         }

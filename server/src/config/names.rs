@@ -35,6 +35,16 @@ pub enum Key {
     TlsKeys,
     /// `redirect_listen`
     RedirectListen,
+    /// `acme_directory`
+    AcmeDirectory,
+    /// `acme_email`
+    AcmeEmail,
+    /// `acme_ca`
+    AcmeCa,
+    /// `acme_orders_per_hour`
+    AcmeOrdersPerHour,
+    /// `acme_dns_command`
+    AcmeDnsCommand,
     /// `shutdown_delay_seconds`
     ShutdownDelaySeconds,
     /// `data`
@@ -164,7 +174,7 @@ const fn setting(
 }
 
 /// Every setting, in the order of the documentation.
-pub const SETTINGS: [Setting; 53] = [
+pub const SETTINGS: [Setting; 58] = [
     setting(
         Key::Origin,
         "origin",
@@ -193,7 +203,7 @@ pub const SETTINGS: [Setting; 53] = [
         Key::Tls,
         "tls",
         "off",
-        "`files`: the server itself speaks TLS on `listen`, with HTTP/2 and HTTP/1.1; `off`: a proxy in front of it does. `origin` must be https",
+        "`files` or `acme`: the server itself speaks TLS on `listen`, with HTTP/2 and HTTP/1.1, with certificates from files or from an ACME server such as Let's Encrypt; `off`: a proxy in front of it does. `origin` must be https",
     ),
     setting(
         Key::TlsCertificates,
@@ -212,6 +222,36 @@ pub const SETTINGS: [Setting; 53] = [
         "redirect_listen",
         "none",
         "socket on which plain HTTP is redirected to https, such as `0.0.0.0:80`; only with `tls`",
+    ),
+    setting(
+        Key::AcmeDirectory,
+        "acme_directory",
+        "https://acme-v02.api.letsencrypt.org/directory",
+        "the directory of the ACME server (RFC 8555) for `tls = acme`, https; using it means to agree to its terms of service",
+    ),
+    setting(
+        Key::AcmeEmail,
+        "acme_email",
+        "none",
+        "address at which the ACME server may reach the operator",
+    ),
+    setting(
+        Key::AcmeCa,
+        "acme_ca",
+        "none: the machine's",
+        "file of the root certificates, PEM, with which alone the ACME server itself is verified; for a private one",
+    ),
+    setting(
+        Key::AcmeOrdersPerHour,
+        "acme_orders_per_hour",
+        "50",
+        "the most certificates that all nodes together order in an hour, 1 to 10,000; one name at most 5",
+    ),
+    setting(
+        Key::AcmeDnsCommand,
+        "acme_dns_command",
+        "none",
+        "program that publishes TXT records, called as `<program> present|cleanup <name> <value>`; with it the platform gets one certificate for `origin` and all names below it",
     ),
     setting(
         Key::ShutdownDelaySeconds,

@@ -191,7 +191,30 @@ pub(super) fn path(text: &str) -> Result<PathBuf, String> {
 
 pub(super) fn tls_mode(text: &str) -> Result<TlsMode, String> {
     let found = TlsMode::ALL.into_iter().find(|mode| mode.name() == text);
-    found.ok_or_else(|| format!("`{text}` is neither off nor files"))
+    found.ok_or_else(|| format!("`{text}` is neither off, files nor acme"))
+}
+
+/// Parses the directory of an ACME server, which must be reached over https (RFC 8555 §6.1).
+pub(super) fn acme_directory(text: &str) -> Result<String, String> {
+    match url::Url::parse(text) {
+        Ok(url) if url.scheme() == "https" && url.has_host() => Ok(text.to_owned()),
+        _ => Err(format!(
+            "`{text}` is not an address such as https://acme-v02.api.letsencrypt.org/directory"
+        )),
+    }
+}
+
+/// Parses one address without the header fields that a `mailto:` may have (RFC 8555 §7.3).
+pub(super) fn email(text: &str) -> Result<String, String> {
+    let plain = |byte: u8| byte.is_ascii_graphic() && !b",?&<>\"".contains(&byte);
+    match text.split_once('@') {
+        Some((name, host)) if !name.is_empty() && host.contains('.') && text.bytes().all(plain) => {
+            Ok(text.to_owned())
+        }
+        _ => Err(format!(
+            "`{text}` is not an address such as operator@play.example"
+        )),
+    }
 }
 
 pub(super) fn log_format(text: &str) -> Result<LogFormat, String> {

@@ -47,13 +47,15 @@ pub fn settings_in_force(config: &Config) -> String {
 pub const OPERATIONS: &str = "operations_listen";
 
 /// Settings that every node may have for itself: of its machine, and of what it logs.
-const OF_A_NODE: [Key; 23] = [
+const OF_A_NODE: [Key; 25] = [
     Key::Listen,
     Key::OperationsListen,
     Key::Tls,
     Key::TlsCertificates,
     Key::TlsKeys,
     Key::RedirectListen,
+    Key::AcmeCa,
+    Key::AcmeDnsCommand,
     Key::ShutdownDelaySeconds,
     Key::Data,
     Key::DatabaseUrl,
@@ -138,6 +140,11 @@ fn value_of(config: &Config, key: Key) -> Option<String> {
         Key::TlsCertificates => quoted_paths(&config.tls.certificates)?,
         Key::TlsKeys => quoted_paths(&config.tls.keys)?,
         Key::RedirectListen => quoted(&config.tls.redirect_listen?.to_string()),
+        Key::AcmeDirectory => quoted(&config.tls.acme.directory),
+        Key::AcmeEmail => quoted(config.tls.acme.email.as_ref()?),
+        Key::AcmeCa => quoted(&config.tls.acme.ca.as_ref()?.display().to_string()),
+        Key::AcmeOrdersPerHour => config.tls.acme.orders_per_hour.to_string(),
+        Key::AcmeDnsCommand => quoted(&config.tls.acme.dns_command.as_ref()?.display().to_string()),
         Key::ShutdownDelaySeconds => config.shutdown_delay().as_secs().to_string(),
         Key::Data => quoted(&config.data.display().to_string()),
         Key::DatabaseUrl if config.postgres.is_some() => hidden_postgres(),

@@ -5,6 +5,7 @@
 //! | [`catalogue`] | the existing games, in memory |
 //! | [`hosts`] | the site to which a request was sent |
 //! | [`files`] | deployed files, addressed by content |
+//! | [`certified`] | the names that may have a certificate |
 //! | [`content_hash`], [`immutable_files`] | which files of a deployment never change under their names |
 //! | [`covers`] | which images lists may show |
 //! | [`page_metadata`] | titles and images of pages |
@@ -14,6 +15,7 @@
 //! | [`takedown`] | responses for a game that was taken down |
 
 pub mod catalogue;
+pub mod certified;
 pub mod content_hash;
 pub mod covers;
 pub mod files;

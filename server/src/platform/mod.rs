@@ -12,6 +12,7 @@
 //! | [`jobs`] | periodic work |
 //! | [`metrics`] | what is counted for those who operate the server |
 //! | [`nodes`] | this node among those that share its store |
+//! | [`sealing`] | secrets that are encrypted in the store |
 //! | [`shared_limits`] | rate limits that all nodes share |
 //! | [`single_flight`] | work that is done once for all concurrent callers |
 
@@ -22,6 +23,7 @@ pub mod hints;
 pub mod jobs;
 pub mod metrics;
 pub mod nodes;
+pub mod sealing;
 pub mod shared_limits;
 pub mod single_flight;
 

@@ -66,7 +66,14 @@ fn everything_is_fine_on_a_platform_that_works() {
     }
     // On a busy machine it may be slow, which is a warning.
     assert_ne!(states["database"], ["wrong"], "{said}");
-    for check in ["redis", "bucket", "sign-in", "names", "server"] {
+    for check in [
+        "redis",
+        "bucket",
+        "sign-in",
+        "certificates",
+        "names",
+        "server",
+    ] {
         assert_eq!(states[check], ["skipped"], "{said}");
     }
     let (_, _, code) = server.stop("-TERM");

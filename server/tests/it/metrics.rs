@@ -110,19 +110,22 @@ async fn every_metric_of_the_table_is_exported_with_its_type_and_labels() {
         expected.sort_unstable();
         assert_eq!(labels, expected, "{}", sample.name);
     }
-    // The others are those of PostgreSQL.
+    // The others are those of certificates, and of PostgreSQL.
     let missing = names::ALL.iter().map(|row| row.name);
     let missing: Vec<_> = missing
         .filter(|name| !scrape.kinds.contains_key(*name))
         .collect();
-    let of_postgres = [
+    let of_others = [
+        "platform_certificates",
+        "platform_certificates_expiring",
+        "platform_certificate_left_seconds",
         "platform_store_connections",
         "platform_store_connections_limit",
         "platform_store_connections_waiting",
         "platform_store_writes_unanswered",
         "platform_clock_offset_seconds",
     ];
-    assert_eq!(missing, of_postgres);
+    assert_eq!(missing, of_others);
     assert!(scrape.value("process_resident_memory_bytes", &[]) > 1e6);
     assert!(scrape.value("platform_signing_keys", &[("phase", "signing")]) > 0.5);
 }

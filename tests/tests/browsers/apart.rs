@@ -184,7 +184,21 @@ async fn a_frame_of_another_site_has_its_own_player_until_a_tab_hands_over_the_b
     assert_ne!(framed[0], framed[1], "so has the frame on every other site");
     assert_eq!(framed[0], framed[2], "and it stays");
 
-    // The game opens the sign-in page in a tab.
+    let session = &stage.browser().session;
+    let before = session.window().await.unwrap();
+    go_through_a_tab(&stage).await;
+    session.switch_to_window(before).await.unwrap();
+    enter_frame(&stage).await;
+    poll::until("the game knows the browser's player", async || {
+        (stage.run("return window.changes").await == 1).then_some(())
+    })
+    .await;
+    assert_eq!(player(&stage).await, own);
+    apart.server.stop().await;
+}
+
+/// Lets the game in the frame open the sign-in page in a tab, and goes back from there as a guest.
+async fn go_through_a_tab(stage: &Stage) {
     let session = &stage.browser().session;
     let before = session.window().await.unwrap();
     stage
@@ -227,12 +241,4 @@ async fn a_frame_of_another_site_has_its_own_player_until_a_tab_hands_over_the_b
         (!windows.contains(&tab)).then_some(())
     })
     .await;
-    session.switch_to_window(before).await.unwrap();
-    enter_frame(&stage).await;
-    poll::until("the game knows the browser's player", async || {
-        (stage.run("return window.changes").await == 1).then_some(())
-    })
-    .await;
-    assert_eq!(player(&stage).await, own);
-    apart.server.stop().await;
 }

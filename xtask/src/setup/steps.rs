@@ -467,6 +467,15 @@ pub(super) const STEPS: &[Step] = &[
         fix: Fix::Debian(&["haproxy"]),
     },
     Step {
+        name: "pebble",
+        why: "the ACME server from which the tests get certificates, and a DNS server for it",
+        must: &[Test],
+        may: &[],
+        without: "",
+        check: Check::Programs(&["pebble", "pebble-challtestsrv"]),
+        fix: Fix::Debian(&["pebble"]),
+    },
+    Step {
         name: "faketime",
         why: "gives nodes clocks that are wrong, to test them",
         must: &[Test],

@@ -19,6 +19,7 @@
 //! | [`preview`] | previews of a project, and when an unused one ends |
 //! | [`listing`], [`player_game`] | what the public page shows of a game; players' favourites |
 //! | [`key`] | the life of a signing key |
+//! | [`certificate`] | certificates of an ACME server: their renewal, and limits on orders |
 //! | [`node`] | servers that share a store, and what changes for them |
 //! | [`project`], [`room`], [`takedown`] | projects with their deployments, their storage, and
 //! taking them down |
@@ -32,6 +33,7 @@
 
 pub mod administration;
 pub mod audit;
+pub mod certificate;
 pub mod clock;
 pub mod console_token;
 mod cookie_secret;

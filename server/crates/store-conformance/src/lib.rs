@@ -12,6 +12,7 @@
 //! | [`sign_ins`], [`merges`], [`suspensions`] | signing in to accounts, random histories of it,
 //! and suspended players |
 //! | [`devices`], [`deploy_tokens`], [`keys`] | the command line's sign-in; pipelines' secrets; signing keys |
+//! | [`certificates`] | certificates of an ACME server, and limits on orders |
 //! | [`projects`], [`deployments`], [`previews`], [`environments`], [`listings`], [`player_games`], [`test_players`] | games, their files, previews, settings and test players |
 //! | [`people`], [`handovers`] | who may do what with a project, invitations, and offers of a project |
 //! | [`webhooks`], [`player_events`] | where alerts are sent, and what is told of deleted players |
@@ -32,6 +33,7 @@
 
 pub mod administration;
 pub mod audit;
+pub mod certificates;
 pub mod counting;
 pub mod deletions;
 pub mod deploy_tokens;
@@ -93,6 +95,15 @@ macro_rules! suite {
             audit {
                 events_are_listed_newest_first_by_player
                 who_goes_on_behind_events_while_others_write_misses_none
+            }
+            certificates {
+                a_certificate_comes_back_as_it_was_and_a_later_one_takes_its_place
+                an_order_keeps_others_waiting_until_it_ends
+                orders_are_limited_in_total_and_for_each_name
+                failed_orders_wait_longer_and_a_certificate_forgets_them
+                a_challenge_is_answered_until_it_ends
+                an_account_is_created_once_and_replaced_knowingly
+                of_many_orders_at_once_one_begins
             }
             counting {
                 minutes_add_up_in_themselves_and_in_their_hour
@@ -383,6 +394,9 @@ macro_rules! concurrent_suite {
         $crate::cases! { $place;
             audit {
                 who_goes_on_behind_events_while_others_write_misses_none
+            }
+            certificates {
+                of_many_orders_at_once_one_begins
             }
             counting {
                 sketches_of_several_nodes_are_united

@@ -12,7 +12,7 @@
 //! | `transfer` | its rows as they are, to move them into or from another back end |
 //! | `error` | converts PostgreSQL's errors for callers |
 //! | `group` | group commit: many callers' writes in one transaction |
-//! | `players`, `guests`, `sessions`, `accounts`, `administration`, `sign_ins`, `suspensions`, `left_guests`, `game_sessions`, `audit`, `handovers`, `keys`, `projects`, `deletions`, `deployments`, `deploy_tokens`, `previews`, `devices`, `device_codes`, `environments`, `counting`, `logs`, `log_writes`, `log_days`, `log_reads`, `log_quota`, `error_groups`, `alerts`, `webhooks`, `takedown`, `retention`, `room`, `stored_files`, `nodes`, `outlets`, `player_events` | the operations, as SQL |
+//! | `players`, `guests`, `sessions`, `accounts`, `administration`, `sign_ins`, `suspensions`, `left_guests`, `game_sessions`, `audit`, `certificates`, `handovers`, `keys`, `projects`, `deletions`, `deployments`, `deploy_tokens`, `previews`, `devices`, `device_codes`, `environments`, `counting`, `logs`, `log_writes`, `log_days`, `log_reads`, `log_quota`, `error_groups`, `alerts`, `webhooks`, `takedown`, `retention`, `room`, `stored_files`, `nodes`, `outlets`, `player_events` | the operations, as SQL |
 //!
 //! Every operation that locks several rows locks them in the same order, so that deadlocks are
 //! rare: the address of a guest, players by their ids, sessions, devices; a project before its
@@ -27,6 +27,7 @@ mod address;
 mod administration;
 mod alerts;
 mod audit;
+mod certificates;
 mod counting;
 mod database;
 mod deletions;

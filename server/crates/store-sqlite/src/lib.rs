@@ -12,13 +12,14 @@
 //! | `transfer` | its rows as they are, to move them into or from another back end |
 //! | `error` | converts SQLite's errors for callers |
 //! | `rows`, `player_rows`, `session_rows` | helpers for the rows of several tables |
-//! | `players`, `sessions`, `left_guests`, `game_sessions`, `accounts`, `administration`, `sign_ins`, `suspensions`, `audit`, `backup`, `handovers`, `keys`, `projects`, `deletions`, `deployments`, `deploy_tokens`, `deployed_files`, `previews`, `listings`, `player_events`, `player_games`, `stored_files`, `devices`, `device_codes`, `environments`, `counting`, `logs`, `log_quota`, `log_search`, `log_ranges`, `log_rows`, `error_counts`, `error_groups`, `alerts`, `webhooks`, `takedown`, `retention`, `room`, `nodes`, `outlets` | the operations, as SQL |
+//! | `players`, `sessions`, `left_guests`, `game_sessions`, `accounts`, `administration`, `sign_ins`, `suspensions`, `audit`, `backup`, `certificates`, `handovers`, `keys`, `projects`, `deletions`, `deployments`, `deploy_tokens`, `deployed_files`, `previews`, `listings`, `player_events`, `player_games`, `stored_files`, `devices`, `device_codes`, `environments`, `counting`, `logs`, `log_quota`, `log_search`, `log_ranges`, `log_rows`, `error_counts`, `error_groups`, `alerts`, `webhooks`, `takedown`, `retention`, `room`, `nodes`, `outlets` | the operations, as SQL |
 
 mod accounts;
 mod administration;
 mod alerts;
 mod audit;
 mod backup;
+mod certificates;
 mod check;
 mod connection;
 mod counting;

@@ -7,6 +7,7 @@
 mod administration;
 mod alerts;
 mod audit;
+mod certificates;
 mod counting;
 mod deletions;
 mod deploy_tokens;
@@ -50,6 +51,7 @@ use async_trait::async_trait;
 pub use self::administration::AdminStore;
 pub use self::alerts::AlertStore;
 pub use self::audit::AuditStore;
+pub use self::certificates::CertificateStore;
 pub use self::counting::CountingStore;
 pub use self::deletions::DeletionStore;
 pub use self::deploy_tokens::DeployTokenStore;
@@ -218,6 +220,7 @@ pub trait Store:
     AdminStore
     + AlertStore
     + AuditStore
+    + CertificateStore
     + CountingStore
     + DeletionStore
     + DeployTokenStore

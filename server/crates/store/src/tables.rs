@@ -266,6 +266,30 @@ pub const PARTS: &[Part] = &[
     )
     .numbered("position"),
     Part::main(
+        "certificates",
+        &["name"],
+        &[
+            ("name", Text),
+            ("directory", Text),
+            ("chain", Text),
+            ("private", Bytes),
+            ("sealed", Boolean),
+            ("valid_from", Integer),
+            ("valid_until", Integer),
+            ("obtained_at", Integer),
+        ],
+    ),
+    Part::main(
+        "acme_accounts",
+        &["directory"],
+        &[
+            ("directory", Text),
+            ("credentials", Bytes),
+            ("sealed", Boolean),
+            ("created_at", Integer),
+        ],
+    ),
+    Part::main(
         "projects",
         &["id"],
         &[
@@ -613,7 +637,15 @@ pub const LOG_RECORDS: &str = "log_records";
 
 /// The tables that are not moved, in any back end: they belong to running servers, or are computed
 /// again.
-pub const NOT_MOVED: &[&str] = &["change_counter", "changes", "leases", "nodes", "ranking"];
+pub const NOT_MOVED: &[&str] = &[
+    "certificate_order_times",
+    "certificate_orders",
+    "change_counter",
+    "changes",
+    "leases",
+    "nodes",
+    "ranking",
+];
 
 /// Checks that every column of a schema is either moved or `derived`, which means that the back end
 /// computes it, and that every column that is moved exists. `schema` has the tables with their

@@ -6,7 +6,7 @@ use std::sync::{Arc, PoisonError, RwLock};
 use rustls::client::verify_server_name;
 use rustls::crypto::ring;
 use rustls::pki_types::pem::PemObject as _;
-use rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName};
+use rustls::pki_types::{CertificateDer, PrivateKeyDer, PrivatePkcs8KeyDer, ServerName};
 use rustls::server::{ClientHello, ParsedCertificate, ResolvesServerCert};
 use rustls::sign::CertifiedKey;
 
@@ -47,6 +47,18 @@ impl Certificate {
         let chain = chain.map_err(|_| CertificateError::Unreadable)?;
         let key = PrivateKeyDer::from_pem_slice(key).map_err(|_| CertificateError::NoKey)?;
         Self::new(chain, &key)
+    }
+
+    /// Reads the chain in PEM, the certificate of the server first, and uses its private key in DER
+    /// (PKCS#8).
+    ///
+    /// # Errors
+    /// [`CertificateError`]
+    pub fn from_chain(chain: &[u8], key: &[u8]) -> Result<Self, CertificateError> {
+        let chain: Result<Vec<_>, _> = CertificateDer::pem_slice_iter(chain).collect();
+        let chain = chain.map_err(|_| CertificateError::Unreadable)?;
+        let key = PrivatePkcs8KeyDer::from(key.to_vec());
+        Self::new(chain, &key.into())
     }
 
     /// Uses a chain and a private key in DER.

@@ -54,7 +54,8 @@ const ACCEPT_PAUSE: Duration = Duration::from_millis(50);
 /// resources by being slow or silent.
 #[derive(Clone, Copy, Debug)]
 pub struct ConnectionLimits {
-    /// The time limit for the handshake of TLS.
+    /// The time limit for the handshake of TLS. The time in which a certificate is obtained for it does
+    /// not count.
     pub handshake: Duration,
     /// The time limit for a request's head, and for a connection that is idle between two requests.
     pub head: Duration,
@@ -337,10 +338,11 @@ async fn secure<A: Application>(
         accepted = https.accept(stream, visitor.limits.handshake) => accepted,
     };
     match accepted {
-        Ok(accepted) if accepted.speaks_http2() => {
+        Ok(Some(accepted)) if accepted.speaks_http2() => {
             Box::pin(http2::connection(accepted.into_stream(), visitor)).await;
         }
-        Ok(accepted) => connection(protocol, accepted.into_stream(), visitor).await,
+        Ok(Some(accepted)) => connection(protocol, accepted.into_stream(), visitor).await,
+        Ok(None) => tracing::debug!(%peer, "a challenge for a certificate was answered"),
         Err(error) => tracing::debug!(%peer, %error, "a handshake of TLS failed"),
     }
 }

@@ -3,11 +3,13 @@
 //!
 //! | module | contents |
 //! |---|---|
+//! | `certificates` | how long the certificates are valid |
 //! | `disks` | the data folder, free space, backups |
 //! | `services` | database, signing keys, Redis, the bucket, identity providers |
 //! | `network` | names, the way through the proxy, the clock, the operator's listener |
 //! | `fetch` | requests to the platform and to providers |
 
+mod certificates;
 mod disks;
 mod fetch;
 mod network;
@@ -126,12 +128,14 @@ impl Patient<'_> {
 
 /// Makes all checks, those that wait for others at the same time.
 pub async fn examine(patient: &Patient<'_>) -> Vec<Finding> {
-    let (disks, services, network) = tokio::join!(
+    let (disks, services, certificates, network) = tokio::join!(
         disks::examine(patient),
         services::examine(patient),
+        certificates::examine(patient),
         network::examine(patient),
     );
-    disks.into_iter().chain(services).chain(network).collect()
+    let findings = disks.into_iter().chain(services);
+    findings.chain(certificates).chain(network).collect()
 }
 
 /// Returns how many parts do not work.

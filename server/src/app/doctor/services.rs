@@ -5,11 +5,12 @@ use std::time::Duration;
 
 use tokio::time::{Instant, interval, timeout};
 
-use super::{Finding, Patient};
+use super::{Finding, Patient, certificates};
 use crate::app::data_folder::{FolderError, require_platform};
 use crate::app::start::open_store;
 use crate::auth::oidc::Providers;
 use crate::config::Config;
+use crate::config::tls::TlsMode;
 use crate::domain::errors::chain;
 use crate::domain::key::{KeySchedule, ROTATE_AFTER_MILLIS, StoredKey};
 use crate::games::live;
@@ -95,6 +96,9 @@ async fn contents(patient: &Patient<'_>, store: &dyn Store) -> Vec<Finding> {
         Finding::fine(CHECK, found)
     }];
     findings.push(signing_keys(patient, &keys));
+    if patient.config.tls.mode == TlsMode::Acme {
+        findings.push(certificates::of_acme(patient, store).await);
+    }
     if store.is_shared() {
         findings.push(nodes(store).await);
     }

@@ -60,6 +60,7 @@ impl Collector for Exposition {
             (&names::SIGN_INS, &figures.sign_ins),
             (&names::DEPLOYS, &figures.deploys),
             (&names::LOG_RECORDS, &figures.log_records),
+            (&names::CERTIFICATE_ORDERS, &figures.certificate_orders),
             (&names::JOB_RUNS, &figures.job_runs),
         ] {
             counters.encode(write.begin(metric)?)?;

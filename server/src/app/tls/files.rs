@@ -8,8 +8,8 @@ use std::time::Duration;
 use async_trait::async_trait;
 use sha2::{Digest as _, Sha256};
 
-use crate::clock::Clock;
 use crate::config::tls::TlsSettings;
+use crate::platform::Platform;
 use crate::platform::jobs::{Job, JobError, Schedule};
 use crate::web::certificates::{Certificate, CertificateError, Certificates};
 
@@ -101,11 +101,11 @@ impl CertificateFiles {
         Ok(true)
     }
 
-    /// Returns when the first of the certificates ends, in seconds since 1970.
+    /// Returns when the certificates end, in seconds since 1970.
     #[must_use]
-    pub fn first_end(&self) -> Option<i64> {
+    pub fn ends(&self) -> Vec<i64> {
         let all = self.certificates.all();
-        all.iter().map(|one| one.valid().1).min()
+        all.iter().map(|one| one.valid().1).collect()
     }
 }
 
@@ -170,23 +170,23 @@ fn fingerprint(contents: &Contents) -> [u8; 32] {
 /// Reads the certificates again, and warns before one ends.
 pub(super) struct ReadCertificates {
     files: Arc<CertificateFiles>,
-    clock: Arc<dyn Clock>,
+    platform: Arc<Platform>,
     warned: Option<i64>,
 }
 
 impl ReadCertificates {
     /// Reads these.
-    pub(super) fn new(files: Arc<CertificateFiles>, clock: &Arc<dyn Clock>) -> Self {
+    pub(super) fn new(files: Arc<CertificateFiles>, platform: &Arc<Platform>) -> Self {
         Self {
             files,
-            clock: Arc::clone(clock),
+            platform: Arc::clone(platform),
             warned: None,
         }
     }
 
     fn warn(&mut self) {
-        let now = self.clock.now() / 1_000;
-        let Some(end) = self.files.first_end() else {
+        let now = self.platform.clock.now() / 1_000;
+        let Some(end) = self.files.ends().into_iter().min() else {
             return;
         };
         let again = self.warned.is_none_or(|before| now - before >= DAY);
@@ -217,6 +217,9 @@ impl Job for ReadCertificates {
                 "the new files of TLS cannot be used; the certificates before them stay in use"
             ),
         }
+        let ends = self.files.ends().into_iter();
+        let ends = ends.map(|end| end.saturating_mul(1_000)).collect();
+        self.platform.metrics.set_certificate_ends(ends);
         self.warn();
         Ok(())
     }

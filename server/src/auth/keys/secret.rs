@@ -2,23 +2,19 @@
 
 use std::fmt;
 
-use chacha20poly1305::aead::{Aead, KeyInit, Payload};
-use chacha20poly1305::{XChaCha20Poly1305, XNonce};
-use hkdf::Hkdf;
-use sha2::Sha256;
-use zeroize::{Zeroize, Zeroizing};
+use zeroize::Zeroizing;
 
 use super::KeyError;
 use crate::domain::key::{MIN_SECRET_BYTES, StoredKey};
 use crate::entropy::Entropy;
+use crate::platform::sealing::SealingKey;
 
-const NONCE_BYTES: usize = 24;
 /// Binds the derived key to this use of the secret.
 const PURPOSE: &[u8] = b"platform signing key, version 1";
 
 /// The operator's secret. Anyone who has it and the store can mint tokens.
 #[derive(Clone)]
-pub struct KeySecret(Zeroizing<[u8; 32]>);
+pub struct KeySecret(SealingKey);
 
 impl KeySecret {
     /// Creates a secret from at least [`MIN_SECRET_BYTES`] random bytes, in any form that is the
@@ -30,62 +26,30 @@ impl KeySecret {
         if text.len() < MIN_SECRET_BYTES {
             return Err(KeyError::SecretTooShort);
         }
-        let mut key = Zeroizing::new([0; 32]);
-        // RFC 5869. The output of one block cannot be too long.
-        Hkdf::<Sha256>::new(None, text.as_bytes())
-            .expand(PURPOSE, key.as_mut_slice())
-            .map_err(|_| KeyError::SecretTooShort)?;
-        Ok(Self(key))
+        let key = SealingKey::derive(text, PURPOSE);
+        key.map(Self).ok_or(KeyError::SecretTooShort)
     }
 
-    /// Seals a private key: the result is a random nonce, then the ciphertext with its tag. The
-    /// `kid` is authenticated with it, so a sealed key cannot be used as another one.
+    /// Seals a private key. The `kid` is authenticated with it, so a sealed key cannot be used as
+    /// another one.
     pub(super) fn seal(
         &self,
         private: &[u8],
         kid: &str,
         entropy: &dyn Entropy,
     ) -> Result<Vec<u8>, KeyError> {
-        let nonce: [u8; NONCE_BYTES] = entropy.bytes();
-        let sealed = self
-            .cipher()
-            .encrypt(
-                &XNonce::from(nonce),
-                Payload {
-                    msg: private,
-                    aad: kid.as_bytes(),
-                },
-            )
-            .map_err(|_| KeyError::Malformed {
-                kid: kid.to_owned(),
-            })?;
-        Ok([nonce.as_slice(), &sealed].concat())
+        let malformed = || KeyError::Malformed {
+            kid: kid.to_owned(),
+        };
+        self.0.seal(private, kid, entropy).ok_or_else(malformed)
     }
 
     /// Opens the result of [`KeySecret::seal`].
     pub(super) fn open(&self, sealed: &[u8], kid: &str) -> Result<Zeroizing<Vec<u8>>, KeyError> {
-        let (nonce, ciphertext) =
-            sealed
-                .split_first_chunk::<NONCE_BYTES>()
-                .ok_or_else(|| KeyError::Malformed {
-                    kid: kid.to_owned(),
-                })?;
-        self.cipher()
-            .decrypt(
-                &XNonce::from(*nonce),
-                Payload {
-                    msg: ciphertext,
-                    aad: kid.as_bytes(),
-                },
-            )
-            .map(Zeroizing::new)
-            .map_err(|_| KeyError::WrongSecret {
-                kid: kid.to_owned(),
-            })
-    }
-
-    fn cipher(&self) -> XChaCha20Poly1305 {
-        XChaCha20Poly1305::new((&*self.0).into())
+        let wrong = || KeyError::WrongSecret {
+            kid: kid.to_owned(),
+        };
+        self.0.open(sealed, kid).ok_or_else(wrong)
     }
 }
 
@@ -115,12 +79,6 @@ impl KeySecrets {
             }
         }
         outcome
-    }
-}
-
-impl Drop for KeySecret {
-    fn drop(&mut self) {
-        self.0.zeroize();
     }
 }
 

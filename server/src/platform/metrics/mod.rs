@@ -10,7 +10,7 @@ pub mod names;
 pub mod requests;
 
 use std::sync::atomic::AtomicU64;
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::Duration;
 
 use prometheus_client::metrics::counter::Counter;
@@ -54,6 +54,10 @@ pub struct Figures {
     pub deploys: Counters,
     /// Frontend log records.
     pub log_records: Counters,
+    /// Orders of certificates.
+    pub certificate_orders: Counters,
+    /// When the certificates end, once it is known.
+    pub certificate_ends: Mutex<Option<Vec<Millis>>>,
     /// Runs of jobs.
     pub job_runs: Counters,
     /// How long they took in total.
@@ -125,6 +129,27 @@ impl DeployOutcome {
     }
 }
 
+/// How an order of a certificate ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum OrderOutcome {
+    /// The certificate is there.
+    Obtained,
+    /// The ACME server refused, or did not answer.
+    Failed,
+    /// It did not begin, because of limits or earlier failures.
+    HeldBack,
+}
+
+impl OrderOutcome {
+    const fn name(self) -> &'static str {
+        match self {
+            Self::Obtained => "obtained",
+            Self::Failed => "failed",
+            Self::HeldBack => "held-back",
+        }
+    }
+}
+
 fn of<const N: usize>(labels: [(&'static str, &str); N]) -> Labels {
     let owned = labels.map(|(name, value)| (name, value.to_owned()));
     owned.into()
@@ -144,6 +169,8 @@ impl Default for Figures {
             limit_refusals: Counters::default(),
             deploys: Counters::default(),
             log_records: Counters::default(),
+            certificate_orders: Counters::default(),
+            certificate_ends: Mutex::default(),
             job_runs: Counters::default(),
             job_seconds: Sums::default(),
             job_done: Gauges::default(),
@@ -157,6 +184,11 @@ impl Default for Figures {
                 &["published", "refused", "failed"],
             ),
             (&figures.log_records, "outcome", &["accepted", "refused"]),
+            (
+                &figures.certificate_orders,
+                "outcome",
+                &["obtained", "failed", "held-back"],
+            ),
         ] {
             for value in values {
                 drop(family.get_or_create(&of([(name, value)])));
@@ -189,6 +221,22 @@ impl Metrics {
     pub fn answered(&self, route: RouteId, status: u16, started: Instant) {
         if let Some(figures) = &self.0 {
             figures.requests.count(route, status, started.elapsed());
+        }
+    }
+
+    /// Counts an order of a certificate.
+    pub fn ordered_certificate(&self, outcome: OrderOutcome) {
+        if let Some(figures) = &self.0 {
+            let labels = of([("outcome", outcome.name())]);
+            figures.certificate_orders.get_or_create(&labels).inc();
+        }
+    }
+
+    /// Notes when the certificates end.
+    pub fn set_certificate_ends(&self, ends: Vec<Millis>) {
+        if let Some(figures) = &self.0 {
+            let known = figures.certificate_ends.lock();
+            *known.unwrap_or_else(PoisonError::into_inner) = Some(ends);
         }
     }
 

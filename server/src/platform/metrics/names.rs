@@ -105,6 +105,15 @@ table! {
     KEYS_READ_AGE: Gauge "platform_signing_keys_read_age_seconds" [] "seconds",
         "The time since the signing keys were last read from the store.";
 
+    CERTIFICATES: Gauge "platform_certificates" [] "certificates",
+        "Certificates of TLS that the platform has.";
+    CERTIFICATES_EXPIRING: Gauge "platform_certificates_expiring" [] "certificates",
+        "Those of them that end within seven days, or have ended.";
+    CERTIFICATE_LEFT: Gauge "platform_certificate_left_seconds" [] "seconds",
+        "The time until the first of them ends; negative if it has ended.";
+    CERTIFICATE_ORDERS: Counter "platform_certificate_orders_total" ["outcome"] "orders",
+        "Orders of certificates at the ACME server: obtained, failed, or held back by limits and earlier failures.";
+
     WRITES_WAITING: Gauge "platform_store_writes_waiting" ["database"] "writes",
         "Writes that wait for the writer of a database.";
     WRITES: Counter "platform_store_writes_total" ["database"] "writes",

@@ -1,5 +1,6 @@
 //! The platform over TLS of its own: both versions of it, and both protocols of HTTP.
 
+mod acme;
 mod limits;
 mod raw;
 
@@ -118,7 +119,7 @@ impl Secure {
     }
 
     fn files(&self) -> &platform_server::app::tls::files::CertificateFiles {
-        &self.app.running.tls.as_ref().unwrap().certificates
+        self.app.running.tls.as_ref().unwrap().files().unwrap()
     }
 
     /// Serves the same platform on another socket, with its own limits.

@@ -1,6 +1,6 @@
 //! What the server is like at the moment of a scrape: numbers that nobody counts in between.
 
-use std::sync::Arc;
+use std::sync::{Arc, PoisonError};
 use std::time::Duration;
 
 use tokio::sync::Mutex;
@@ -10,6 +10,7 @@ use super::process;
 use crate::app::operations::Readiness;
 use crate::app::operations::readiness::Report;
 use crate::app::state::AppState;
+use crate::clock::Millis;
 use crate::domain::key::KeyPhase;
 use crate::games::catalogue::Game;
 use crate::platform::metrics::names::{self, Metric};
@@ -20,6 +21,9 @@ use crate::platform::nodes::Component;
 const ANSWER: Duration = Duration::from_secs(2);
 /// How long their answers count for everybody who asks.
 const SHARED: Duration = Duration::from_millis(500);
+
+/// A certificate that ends so soon expires soon.
+const EXPIRING: Millis = 7 * 24 * 60 * 60 * 1_000;
 
 /// All parts that can be degraded.
 const COMPONENTS: [Component; 6] = [
@@ -88,6 +92,7 @@ impl Now {
         let mut now = Self::default();
         now.connections(state, figures);
         now.keys(state);
+        now.certificates(state, figures);
         now.node(state, &report);
         now.games(state, answers);
         now.one(&names::BUILD, [("version", env!("CARGO_PKG_VERSION"))], 1.0);
@@ -154,6 +159,19 @@ impl Now {
         }
         let read = seconds(now - state.auth.keys.read_at());
         self.one(&names::KEYS_READ_AGE, [], read);
+    }
+
+    fn certificates(&mut self, state: &AppState, figures: &Figures) {
+        let ends = figures.certificate_ends.lock();
+        let ends = ends.unwrap_or_else(PoisonError::into_inner).clone();
+        let Some(ends) = ends else { return };
+        let now = state.platform.clock.now();
+        let expiring = ends.iter().filter(|end| **end - now <= EXPIRING).count();
+        self.one(&names::CERTIFICATES, [], number(ends.len()));
+        self.one(&names::CERTIFICATES_EXPIRING, [], number(expiring));
+        if let Some(first) = ends.into_iter().min() {
+            self.one(&names::CERTIFICATE_LEFT, [], seconds(first - now));
+        }
     }
 
     fn node(&mut self, state: &AppState, report: &Report) {
