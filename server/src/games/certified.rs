@@ -41,7 +41,7 @@ mod tests {
     #[test]
     fn only_names_that_are_served_may_have_a_certificate() {
         let origin: PlatformOrigin = "https://play.example:8443".parse().unwrap();
-        let catalogue = Catalogue::new(origin.clone(), "https://games.example".parse().unwrap());
+        let catalogue = Catalogue::new(origin, "https://games.example".parse().unwrap());
         for (name, expected) in [
             ("play.example", true),
             ("auth.play.example", true),

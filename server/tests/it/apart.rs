@@ -685,6 +685,41 @@ async fn a_session_that_the_operator_ends_ends_in_every_game() {
     assert_eq!(browser.token(&game).await.problem(), "session-expired");
 }
 
+/// Opens the page that hands a player to a frame, and presses its button. Returns the page with the
+/// code.
+async fn pressed(tab: &mut Browser<'_>, page: &str) -> String {
+    let address = page.split('?').next().unwrap().to_owned();
+    let asked = tab.open(page).await;
+    let (_, asked) = asked.page();
+    assert_eq!(asked.header("cross-origin-opener-policy"), None);
+    assert!(
+        !asked.text().contains("code"),
+        "nothing is handed over before a press"
+    );
+    let field = |name: &str| {
+        let (_, rest) = asked
+            .text()
+            .split_once(&format!("name=\"{name}\" value=\""))
+            .unwrap();
+        rest.split('"')
+            .next()
+            .unwrap()
+            .replace("&amp;", "&")
+            .replace("&#38;", "&")
+    };
+    let fields = [
+        ("csrf", field("csrf")),
+        ("shown", field("shown")),
+        ("redirect", page.to_owned()),
+    ];
+    let hurried = press(tab, &address, &fields).await;
+    assert_eq!(hurried.status, StatusCode::SEE_OTHER);
+    tab.app.clock.advance(2_000);
+    let shown = press(tab, &address, &fields).await;
+    assert_eq!(shown.header("cross-origin-opener-policy"), None);
+    shown.text().to_owned()
+}
+
 #[tokio::test]
 async fn a_frame_of_another_site_has_a_player_of_its_own_and_gets_the_browsers_from_a_tab() {
     let app = apart().await;
@@ -717,35 +752,7 @@ async fn a_frame_of_another_site_has_a_player_of_its_own_and_gets_the_browsers_f
     let login = tab.open(&format!("{auth}/login?{login}")).await;
     assert_eq!(login.page().1.status, StatusCode::OK);
     assert_eq!(login.page().1.header("cross-origin-opener-policy"), None);
-    let asked = tab.open(&page).await;
-    let (_, asked) = asked.page();
-    assert_eq!(asked.header("cross-origin-opener-policy"), None);
-    assert!(
-        !asked.text().contains("code"),
-        "nothing is handed over before a press"
-    );
-    let field = |name: &str| {
-        let (_, rest) = asked
-            .text()
-            .split_once(&format!("name=\"{name}\" value=\""))
-            .unwrap();
-        rest.split('"')
-            .next()
-            .unwrap()
-            .replace("&amp;", "&")
-            .replace("&#38;", "&")
-    };
-    let fields = [
-        ("csrf", field("csrf")),
-        ("shown", field("shown")),
-        ("redirect", page.clone()),
-    ];
-    let hurried = press(&mut tab, &format!("{auth}/frame"), &fields).await;
-    assert_eq!(hurried.status, StatusCode::SEE_OTHER);
-    app.clock.advance(2_000);
-    let shown = press(&mut tab, &format!("{auth}/frame"), &fields).await;
-    assert_eq!(shown.header("cross-origin-opener-policy"), None);
-    let html = shown.text();
+    let html = pressed(&mut tab, &page).await;
     let attribute = |name: &str| {
         let (_, rest) = html.split_once(&format!("data-{name}=\"")).unwrap();
         rest.split('"').next().unwrap().to_owned()
