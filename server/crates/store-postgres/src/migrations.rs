@@ -97,6 +97,10 @@ pub(super) const MAIN: Schema = Schema {
             "V17__game_sessions",
             include_str!("../migrations/0017_game_sessions.sql"),
         ),
+        (
+            "V18__domains",
+            include_str!("../migrations/0018_domains.sql"),
+        ),
     ],
 };
 

@@ -146,6 +146,10 @@ pub(super) const MAIN: Schema = Schema(&[
         "V35__game_sessions",
         include_str!("../migrations/0035_game_sessions.sql"),
     ),
+    (
+        "V36__domains",
+        include_str!("../migrations/0036_domains.sql"),
+    ),
 ]);
 
 /// Frontend log records.

@@ -13,6 +13,7 @@ mod deploy_tokens;
 mod deployments;
 mod device_codes;
 mod devices;
+mod domains;
 mod environments;
 mod error_groups;
 pub mod exports;
@@ -35,6 +36,7 @@ mod room;
 mod sessions;
 mod sign_ins;
 pub mod stored_alerts;
+pub mod stored_domains;
 mod stored_files;
 pub mod stored_forms;
 pub mod stored_groups;
@@ -56,6 +58,7 @@ pub use self::deploy_tokens::DeployTokenStore;
 pub use self::deployments::DeploymentStore;
 pub use self::device_codes::DeviceCodeStore;
 pub use self::devices::DeviceStore;
+pub use self::domains::DomainStore;
 pub use self::environments::EnvironmentStore;
 pub use self::error_groups::ErrorGroupStore;
 pub use self::game_sessions::GameSessionStore;
@@ -224,6 +227,7 @@ pub trait Store:
     + DeploymentStore
     + DeviceCodeStore
     + DeviceStore
+    + DomainStore
     + EnvironmentStore
     + ErrorGroupStore
     + GameSessionStore
