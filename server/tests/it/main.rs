@@ -31,6 +31,7 @@ mod device;
 mod device_page;
 mod doctor;
 mod documents;
+mod domains;
 mod error_groups;
 mod fixtures;
 mod heartbeat;
