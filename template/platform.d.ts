@@ -343,6 +343,8 @@ declare namespace platform {
     | "invalid-username"
     | "username-taken"
     | "slug-taken"
+    | "domain-taken"
+    | "invalid-domain"
     | "quota-exceeded"
     | "not-deployed"
     | "deployment-invalid"

@@ -1,6 +1,7 @@
 //! The command line's grammar and its help.
 
 mod dev;
+mod domains;
 mod errors;
 mod people;
 
@@ -12,6 +13,7 @@ use platform_protocol::deploy_token::{DEFAULT_DAYS, MAX_DAYS, Scope};
 use platform_protocol::names::Environment;
 
 pub(crate) use self::dev::DevOptions;
+pub(crate) use self::domains::DomainsCommand;
 pub(crate) use self::errors::{ErrorsCommand, ErrorsOptions, GroupArguments};
 pub(crate) use self::people::{PeopleCommand, RoleName};
 
@@ -252,6 +254,13 @@ Examples:
         #[command(subcommand)]
         command: FramesCommand,
     },
+    /// Domains of the game's own
+    #[command(after_help = domains::EXAMPLES)]
+    Domains {
+        /// What to do with them.
+        #[command(subcommand)]
+        command: DomainsCommand,
+    },
     /// Run the game on this machine, with test players
     #[command(after_help = dev::EXAMPLES)]
     Dev(DevOptions),
@@ -349,6 +358,7 @@ impl Command {
                 command: ProjectsCommand::Create { json, .. } | ProjectsCommand::List { json },
             } => *json,
             Self::People { command } => command.prints_json(),
+            Self::Domains { command } => command.prints_json(),
             _ => false,
         }
     }

@@ -89,6 +89,10 @@ slugs! {
     UsernameTaken = "username-taken", 409, "Username taken", "This username is taken. Please choose another.";
     /// Another project has this slug.
     SlugTaken = "slug-taken", 409, "Slug taken", "This project name is taken. Please choose another.";
+    /// The domain is in use, by the project itself or by another one.
+    DomainTaken = "domain-taken", 409, "Domain taken", "This domain is in use for another game of this platform.";
+    /// The name cannot be a domain of a project.
+    InvalidDomain = "invalid-domain", 422, "Invalid domain", "This name cannot be the domain of a game.";
     /// The project or the account has reached a storage limit.
     QuotaExceeded = "quota-exceeded", 409, "Storage limit reached", "There is no storage left for this.";
     /// The project was disabled or deleted, or its owner is suspended.
@@ -136,6 +140,6 @@ mod tests {
             assert_eq!(ProblemCode::from_slug(slug.as_str()), Some(*slug));
             assert!((400..600).contains(&slug.status()));
         }
-        assert_eq!(ProblemCode::ALL.len(), 26);
+        assert_eq!(ProblemCode::ALL.len(), 28);
     }
 }

@@ -219,6 +219,13 @@ const SENTENCES = {
   "errors-deleted": "Errors of the project {subject} of {player} were deleted",
   "preview-deployed": "A preview of the project {subject} of {player} was deployed",
   "preview-removed": "A preview of the project {subject} of {player} was removed",
+  "domain-added": "A domain was claimed for the project {subject} of {player}",
+  "domain-activated": "A domain of the project {subject} of {player} is in service",
+  "domain-failing": "The records of a domain of the project {subject} of {player} are not in order",
+  "domain-taken-off": "A domain of the project {subject} of {player} was taken out of service",
+  "domain-removed": "A domain of the project {subject} of {player} was removed",
+  "domain-canonical":
+    "A domain of the project {subject} of {player} became the canonical address or no longer is",
   "invitation-created": "Somebody was invited to the project {subject} of {player}",
   "invitation-withdrawn": "An invitation to the project {subject} of {player} was withdrawn",
   "member-joined": "{other} joined the project {subject} of {player}",

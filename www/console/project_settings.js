@@ -1,5 +1,6 @@
 // `/projects/<slug>/settings`: what is set for the project and its environments.
 
+import { domains } from "./domains.js";
 import { listing } from "./listing.js";
 import { owner } from "./owner.js";
 import { people } from "./people.js";
@@ -10,4 +11,4 @@ import { testTokens } from "./test_token.js";
 import { variables } from "./variables.js";
 import { webhook } from "./webhook.js";
 
-openTab(settings, variables, listing, testTokens, webhook, people, owner, takedown);
+openTab(settings, variables, domains, listing, testTokens, webhook, people, owner, takedown);

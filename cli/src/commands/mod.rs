@@ -6,6 +6,7 @@ mod completions;
 mod deploy;
 mod deployments;
 mod dev;
+mod domains;
 mod errors;
 mod frames;
 mod init;
@@ -122,6 +123,7 @@ pub(crate) async fn run(
         } => rollback::run(&context, deployment.as_deref(), environment.into(), yes).await,
         Command::Backend { command } => backend::run(&context, command).await,
         Command::Frames { command } => frames::run(&context, command).await,
+        Command::Domains { command } => domains::run(&context, command).await,
         Command::Dev(options) => dev::run(&context, &options).await,
         Command::Runtime => runtime::run(&context).await,
         Command::TestToken {

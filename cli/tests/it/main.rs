@@ -8,6 +8,7 @@
 mod backend;
 mod deploying;
 mod dev;
+mod domains;
 mod errors;
 mod exits;
 mod frames;

@@ -26,6 +26,7 @@ use crate::app::routes::Routes;
 use crate::app::state::AppState;
 use crate::auth::hand_off;
 use crate::auth::panes::{self, PaneSession};
+use crate::games::canonical;
 use crate::games::catalogue::Game;
 use crate::games::hosts::{self, Site};
 use crate::games::page_metadata;
@@ -257,6 +258,9 @@ impl App {
                 }
                 let path = parts.uri.path();
                 if !paths::is_platforms(path) {
+                    if let Some(redirect) = canonical::redirect(&game, parts) {
+                        return Target::Ready(redirect);
+                    }
                     let backend = self.state.hosting.backends.find(&game, path);
                     arrival.route = match backend {
                         Some(_) => RouteId::GAME_BACKEND,

@@ -33,6 +33,7 @@ use crate::platform::nodes::ReportNode;
 use crate::players::counting::persistence::CountPlayers;
 use crate::projects::alerts::SendAlerts;
 use crate::projects::deploy::SweepDeployments;
+use crate::projects::domains::LookAtDomains;
 use crate::projects::player_events::SendPlayerEvents;
 
 /// The interval of reading the games again, because of changes by other nodes, and of sweeping
@@ -70,6 +71,7 @@ pub(super) fn start(state: &AppState) -> JoinSet<()> {
     tasks.start(GroupErrors(Arc::clone(&state.logs)));
     tasks.start(SendAlerts(Arc::clone(&state.projects)));
     tasks.start(SendPlayerEvents(Arc::clone(&state.projects)));
+    tasks.start(LookAtDomains(Arc::clone(&state.projects)));
     tasks.start(CountPlayers::new(Arc::clone(&state.players)));
     tasks.start(SweepMemory(state.clone()));
     if state.games.presence.is_shared() || state.games.files.is_shared() {

@@ -1,5 +1,6 @@
 //! The operator's listener: `/healthz` says that the process answers, `/readyz`
-//! whether a balancer may send visitors to this node, `/metrics` what it does. It has a socket of its
+//! whether a balancer may send visitors to this node, `/metrics` what it does, `/certificate` whether a
+//! name may have a certificate. It has a socket of its
 //! own and answers under any host name. The platform's own socket has none of these paths.
 
 mod exposition;
@@ -11,17 +12,19 @@ use std::sync::Arc;
 
 use axum::Router;
 use axum::body::Body;
-use axum::extract::State;
+use axum::extract::{RawQuery, State};
 use axum::http::{HeaderValue, Request, StatusCode, header};
 use axum::response::{IntoResponse as _, Response};
 use axum::routing::get;
 use platform_protocol::problem::ProblemCode;
 use tower::ServiceExt as _;
+use url::form_urlencoded;
 
 use self::exposition::Slow;
 pub use self::readiness::Readiness;
 use crate::app::guard::{HANDLING, guard};
 use crate::app::state::AppState;
+use crate::games::GamesState;
 use crate::web::api_error::ApiError;
 use crate::web::request_id::{RequestId, X_REQUEST_ID};
 use crate::web::serve::Application;
@@ -50,6 +53,8 @@ impl Operations {
         });
         let metrics = Router::new().route("/metrics", get(metrics));
         let router = router.merge(metrics.with_state(scraped));
+        let certificate = Router::new().route("/certificate", get(certificate));
+        let router = router.merge(certificate.with_state(Arc::clone(&state.games)));
         Self { state, router }
     }
 }
@@ -95,6 +100,19 @@ async fn metrics(State(scraped): State<Arc<Scraped>>) -> Response {
     let kind = HeaderValue::from_static(exposition::MEDIA_TYPE);
     response.headers_mut().insert(header::CONTENT_TYPE, kind);
     response
+}
+
+/// Whether a proxy may get a certificate for the name `domain`: 200 or 404, and nothing else.
+async fn certificate(
+    State(games): State<Arc<GamesState>>,
+    RawQuery(query): RawQuery,
+) -> StatusCode {
+    let query = query.unwrap_or_default();
+    let name = form_urlencoded::parse(query.as_bytes()).find(|(name, _)| name == "domain");
+    match name {
+        Some((_, name)) if may_have_certificate(&name, &games.catalogue) => StatusCode::OK,
+        _ => StatusCode::NOT_FOUND,
+    }
 }
 
 impl Application for Operations {

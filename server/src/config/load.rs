@@ -294,6 +294,8 @@ fn apply(config: &mut Config, setting: &Setting, text: &str) -> Result<(), Strin
         Key::CliFolder => config.cli_folder = Some(text.into()),
         Key::TrustedProxies => config.trusted_proxies = parse::list(text, parse::network)?,
         Key::ForwardedHost => config.forwarded_host = parse::boolean(text)?,
+        Key::Resolver => config.resolver = parse::list(text, parse::dns_server)?,
+        Key::DomainAddresses => config.domain_addresses = parse::list(text, parse::network)?,
         Key::KeepCookies => config.keep_cookies = parse::list(text, parse::foreign_cookie)?,
         Key::SecurityContact => config.security_contact = Some(parse::contact(text)?),
         Key::Admins => {

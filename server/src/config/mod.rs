@@ -175,6 +175,10 @@ pub struct Config {
     pub trusted_proxies: Vec<IpNet>,
     /// Whether their `X-Forwarded-Host` is used as well.
     pub forwarded_host: bool,
+    /// The DNS servers that are asked about games' own domains; none for the system's.
+    pub resolver: Vec<SocketAddr>,
+    /// The addresses to which games' own domains may lead; none for those of games' addresses.
+    pub domain_addresses: Vec<IpNet>,
     /// Names of cookies that a proxy or a CDN in front sets, and that are left alone.
     pub keep_cookies: Vec<String>,
     /// Where to report vulnerabilities: a URI.
@@ -271,6 +275,8 @@ impl Default for Config {
             cli_folder: None,
             trusted_proxies: Vec::new(),
             forwarded_host: false,
+            resolver: Vec::new(),
+            domain_addresses: Vec::new(),
             keep_cookies: Vec::new(),
             security_contact: None,
             admins: Vec::new(),

@@ -75,6 +75,10 @@ pub enum Key {
     TrustedProxies,
     /// `forwarded_host`
     ForwardedHost,
+    /// `resolver`
+    Resolver,
+    /// `domain_addresses`
+    DomainAddresses,
     /// `keep_cookies`
     KeepCookies,
     /// `security_contact`
@@ -174,7 +178,7 @@ const fn setting(
 }
 
 /// Every setting, in the order of the documentation.
-pub const SETTINGS: [Setting; 58] = [
+pub const SETTINGS: [Setting; 60] = [
     setting(
         Key::Origin,
         "origin",
@@ -197,7 +201,7 @@ pub const SETTINGS: [Setting; 58] = [
         Key::OperationsListen,
         "operations_listen",
         "none",
-        "socket for `/healthz`, `/readyz` and `/metrics`, plain HTTP under any host name, for balancers and monitoring; keep it away from visitors",
+        "socket for `/healthz`, `/readyz`, `/metrics` and `/certificate`, plain HTTP under any host name, for balancers, monitoring, and proxies that get certificates; keep it away from visitors",
     ),
     setting(
         Key::Tls,
@@ -342,6 +346,18 @@ pub const SETTINGS: [Setting; 58] = [
         "forwarded_host",
         "false",
         "whether their `X-Forwarded-Host` is trusted as well; only for a proxy that cannot pass `Host` on and overwrites what a visitor wrote",
+    ),
+    setting(
+        Key::Resolver,
+        "resolver",
+        "the system's",
+        "the DNS servers that are asked for the records of games' own domains: addresses, separated by commas, such as `9.9.9.9` or `127.0.0.1:5353`",
+    ),
+    setting(
+        Key::DomainAddresses,
+        "domain_addresses",
+        "those of games' addresses",
+        "the addresses and networks (CIDR), separated by commas, to which games' own domains may lead, if names do not tell: those of a load balancer or a CDN in front",
     ),
     setting(
         Key::KeepCookies,

@@ -57,6 +57,17 @@ pub(super) fn network(text: &str) -> Result<IpNet, String> {
         .map_err(|_| format!("`{text}` is not a network such as 10.0.0.0/8"))
 }
 
+/// Parses the address of a DNS server; without a port, it is that of DNS.
+pub(super) fn dns_server(text: &str) -> Result<SocketAddr, String> {
+    const DNS_PORT: u16 = 53;
+    text.parse::<SocketAddr>()
+        .or_else(|_| {
+            text.parse::<IpAddr>()
+                .map(|ip| SocketAddr::new(ip, DNS_PORT))
+        })
+        .map_err(|_| format!("`{text}` is not the address of a DNS server such as 127.0.0.1:53"))
+}
+
 /// Parses a list that is separated by commas.
 pub(super) fn list<T>(
     text: &str,

@@ -47,7 +47,7 @@ pub fn settings_in_force(config: &Config) -> String {
 pub const OPERATIONS: &str = "operations_listen";
 
 /// Settings that every node may have for itself: of its machine, and of what it logs.
-const OF_A_NODE: [Key; 25] = [
+const OF_A_NODE: [Key; 26] = [
     Key::Listen,
     Key::OperationsListen,
     Key::Tls,
@@ -71,6 +71,7 @@ const OF_A_NODE: [Key; 25] = [
     Key::OverloadMillis,
     Key::CliFolder,
     Key::TrustedProxies,
+    Key::Resolver,
     Key::Log,
     Key::LogFormat,
 ];
@@ -172,6 +173,14 @@ fn value_of(config: &Config, key: Key) -> Option<String> {
         Key::CliFolder => quoted(&config.cli_folder.as_ref()?.display().to_string()),
         Key::TrustedProxies => quoted_list(&config.trusted_proxies),
         Key::ForwardedHost => config.forwarded_host.to_string(),
+        Key::Resolver => {
+            (!config.resolver.is_empty()).then_some(())?;
+            quoted_list(&config.resolver)
+        }
+        Key::DomainAddresses => {
+            (!config.domain_addresses.is_empty()).then_some(())?;
+            quoted_list(&config.domain_addresses)
+        }
         Key::KeepCookies => quoted_list(&config.keep_cookies),
         Key::SecurityContact => quoted(config.security_contact.as_ref()?),
         Key::Admins => quoted_list(&config.admins),

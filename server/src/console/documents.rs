@@ -45,7 +45,7 @@ macro_rules! source {
 /// All documents, in the order in which a reader needs them. `docs/dependencies.md`,
 /// `docs/faults.md`, `docs/performance.md` and `docs/security.md` are for those who change or examine the
 /// platform itself.
-const SOURCES: [Source; 23] = [
+const SOURCES: [Source; 24] = [
     source!(Makers, "cli"),
     source!(Makers, "dev-server"),
     source!(Makers, "runtime"),
@@ -54,6 +54,7 @@ const SOURCES: [Source; 23] = [
     source!(Makers, "build-page"),
     source!(Makers, "project-page"),
     source!(Makers, "public-page"),
+    source!(Makers, "domains"),
     source!(Makers, "errors"),
     source!(Makers, "alerts"),
     source!(Makers, "people"),

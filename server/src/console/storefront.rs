@@ -397,6 +397,7 @@ mod tests {
             audience: format!("game:{slug}").into(),
             origin: format!("https://{slug}.play.example"),
             is_apart: false,
+            canonical: None,
             deployment: None,
             lasting: Arc::default(),
             isolated: false,

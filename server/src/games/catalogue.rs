@@ -2,6 +2,8 @@
 //! change of a project on this node refreshes that project; every half minute all games are read,
 //! because of changes by other nodes and the operator's commands.
 
+mod domains;
+
 use std::collections::HashMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
@@ -55,6 +57,8 @@ pub struct Game {
     /// Whether it is taken down: its project was disabled, deleted or removed, or its owner is
     /// suspended.
     pub taken_down: bool,
+    /// The origin of the canonical address of its environment, if it is another one.
+    pub canonical: Option<Arc<str>>,
     /// The last time from which browsers must delete what it had stored.
     pub forget_from: Option<Millis>,
     /// The policy about who may show its pages in a frame; `None` if everyone may.
@@ -88,6 +92,8 @@ pub struct Catalogue {
     /// The platform's own pages, by origin.
     console: (String, Option<AllowedOrigin>),
     games: ArcSwap<Games>,
+    /// The games at domains of their own, by domain.
+    domains: ArcSwap<Games>,
     /// The number of times that they were replaced.
     version: AtomicU64,
     /// Held from reading the store until the games are replaced, so that an older state does not
@@ -109,6 +115,7 @@ impl Catalogue {
             games_origin,
             console: (console, caller),
             games: ArcSwap::default(),
+            domains: ArcSwap::default(),
             version: AtomicU64::default(),
             reading: Mutex::default(),
             refreshing: Turns::default(),
@@ -180,6 +187,7 @@ impl Catalogue {
             .into_iter()
             .map(|(slug, listing)| (slug, Arc::new(listing)))
             .collect();
+        let domains = store.list_hosted_domains(slug).await?;
         let mut previews = Vec::new();
         for hosted in store.list_hosted(slug).await? {
             if hosted.record.environment == Environment::Dev
@@ -227,7 +235,9 @@ impl Catalogue {
             }
         }
         keep_inspections(store, inspected).await;
+        let domains = self.with_domains(&mut games, &domains, slug);
         self.games.store(Arc::new(games));
+        self.domains.store(Arc::new(domains));
         self.version.fetch_add(1, Ordering::Release);
         Ok(())
     }
@@ -295,6 +305,7 @@ impl Catalogue {
             lasting,
             isolated: record.isolated,
             taken_down,
+            canonical: None,
             forget_from: standing.forgets_from(),
             framing: framing(&record.frames, &self.origin),
             listing: Arc::default(),
@@ -315,7 +326,10 @@ impl Catalogue {
     pub fn game_at(&self, origin: &str) -> Option<Arc<Game>> {
         let (_, host) = origin.split_once("://")?;
         let (label, _) = host.split_once('.')?;
-        self.find(label).filter(|game| game.origin == origin)
+        let is_at = |game: &Arc<Game>| game.origin == origin;
+        let name = host.split(':').next().unwrap_or_default();
+        let labelled = self.find(label).filter(is_at);
+        labelled.or_else(|| self.at_domain(name).filter(is_at))
     }
 
     /// Returns the caller with this origin, exactly as browsers write it.

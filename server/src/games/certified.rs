@@ -2,12 +2,9 @@
 //! name in a handshake of TLS, and each certificate costs an order at the certificate authority.
 
 use crate::games::catalogue::Catalogue;
-use crate::games::hosts::find_site;
 
 /// The maximum length of a name (RFC 1035 §2.3.4).
 const LONGEST_NAME: usize = 253;
-/// A port for all names.
-const ANY_PORT: u16 = 443;
 /// The maximum length of a label.
 const LONGEST_LABEL: usize = 63;
 
@@ -16,9 +13,7 @@ const LONGEST_LABEL: usize = 63;
 /// port.
 #[must_use]
 pub fn may_have_certificate(name: &str, catalogue: &Catalogue) -> bool {
-    // Names have no ports here, so every site is looked for as if it had the port that is listened on.
-    let (port, host) = (ANY_PORT, format!("{name}:{ANY_PORT}"));
-    is_host_name(name) && find_site(&host, port, catalogue).is_ok()
+    is_host_name(name) && catalogue.answers_at(name)
 }
 
 /// Whether this is a host name in lower case, as certificates contain it.

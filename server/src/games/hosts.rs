@@ -1,5 +1,6 @@
 //! Determines the site to which a request was sent.
 
+use std::borrow::Cow;
 use std::sync::Arc;
 
 use axum::http::request::Parts;
@@ -69,13 +70,25 @@ pub fn find_site(host: &str, listening: u16, catalogue: &Catalogue) -> Result<Si
 }
 
 fn known_site(host: &str, listening: u16, catalogue: &Catalogue) -> Option<Site> {
-    let (origin, games) = catalogue.origins();
+    let (origin, _) = catalogue.origins();
     let (name, port) = match host.rsplit_once(':') {
         Some((name, port)) => (name, read_port(port)?),
         None if origin.is_secure() => (host, 443),
         None => (host, 80),
     };
-    let is_of = |origin: &PlatformOrigin| port == origin.port() || port == listening;
+    site(name, catalogue, |origin| {
+        port == origin.port() || port == listening
+    })
+}
+
+/// Finds the site of a host name. `is_of` says whether the port is one of those on which this origin's
+/// sites answer.
+fn site(
+    name: &str,
+    catalogue: &Catalogue,
+    is_of: impl Fn(&PlatformOrigin) -> bool,
+) -> Option<Site> {
+    let (origin, games) = catalogue.origins();
     match below(name, origin) {
         Some("") if is_of(origin) => return Some(Site::Console),
         Some(label) if is_of(origin) && label.eq_ignore_ascii_case(AUTH_LABEL) => {
@@ -83,11 +96,29 @@ fn known_site(host: &str, listening: u16, catalogue: &Catalogue) -> Option<Site>
         }
         _ => {}
     }
-    let label = below(name, games).filter(|label| is_of(games) && !label.is_empty())?;
-    if label.bytes().any(|byte| byte.is_ascii_uppercase()) {
-        return game_or_pane(&label.to_ascii_lowercase(), catalogue);
+    if !is_of(games) {
+        return None;
     }
-    game_or_pane(label, catalogue)
+    match below(name, games) {
+        Some(label) => game_or_pane(&lower_case(label), catalogue),
+        None => catalogue.at_domain(&lower_case(name)).map(Site::Game),
+    }
+}
+
+fn lower_case(name: &str) -> Cow<'_, str> {
+    match name.bytes().any(|byte| byte.is_ascii_uppercase()) {
+        true => name.to_ascii_lowercase().into(),
+        false => name.into(),
+    }
+}
+
+impl Catalogue {
+    /// Whether the platform answers at this host name: that of the console, of auth, of an existing
+    /// game, preview or pane, or a domain in service.
+    #[must_use]
+    pub fn answers_at(&self, name: &str) -> bool {
+        site(name, self, |_| true).is_some()
+    }
 }
 
 /// Returns what stands before the host of `origin` in a name: nothing, or a label.

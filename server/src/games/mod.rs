@@ -4,6 +4,7 @@
 //! |---|---|
 //! | [`catalogue`] | the existing games, in memory |
 //! | [`hosts`] | the site to which a request was sent |
+//! | [`canonical`] | redirects to a game's canonical address |
 //! | [`files`] | deployed files, addressed by content |
 //! | [`certified`] | the names that may have a certificate |
 //! | [`content_hash`], [`immutable_files`] | which files of a deployment never change under their names |
@@ -14,6 +15,7 @@
 //! | [`live`] | current players: data that may be lost |
 //! | [`takedown`] | responses for a game that was taken down |
 
+pub mod canonical;
 pub mod catalogue;
 pub mod certified;
 pub mod content_hash;

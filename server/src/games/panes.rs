@@ -43,6 +43,7 @@ impl Pane {
             caller: None,
             // The developer decides who plays in it.
             is_apart: false,
+            canonical: None,
             ..game.clone()
         };
         Self {

@@ -148,6 +148,7 @@ mod tests {
             audience: Arc::from("game:game"),
             origin: "https://game.games.example".into(),
             is_apart: false,
+            canonical: None,
             deployment: None,
             lasting: Arc::default(),
             isolated: false,

@@ -181,12 +181,15 @@ async fn group_batch(
     })
 }
 
-/// Returns the address of an environment, and what follows the label of any address of its game.
-fn origins(state: &LogsState, slug: &str, environment: Environment) -> (String, String) {
+/// Returns the addresses of an environment, and what follows the label of any address of its game.
+fn origins(state: &LogsState, slug: &str, environment: Environment) -> (Vec<String>, String) {
     let origin = &state.platform.games_origin;
     let scheme = format!("{}://", origin.scheme());
+    let mut addresses = vec![origin.sub_domain(&environment.label(slug))];
+    let domains = state.games.catalogue.at_domains_of(slug, environment);
+    addresses.extend(domains.iter().map(|game| game.origin.clone()));
     (
-        origin.sub_domain(&environment.label(slug)),
+        addresses,
         origin.sub_domain(&format!("--{slug}")).replace(&scheme, ""),
     )
 }

@@ -5,6 +5,7 @@
 //! | [`handlers`] | the endpoints, one per file, and their responses |
 //! | [`deploy`](mod@deploy) | deploying a set of files to an environment |
 //! | [`alerts`], [`player_events`] | sending alerts about errors, and events about deleted players, to webhooks |
+//! | [`domains`] | domains of projects' own: their records, and the daily look at them |
 //! | [`archive`] | reading a deploy's archive, in which nothing is trusted |
 //! | [`staging`] | the files of a deployment before they are stored: names and limits |
 //! | [`removal`] | removal of deleted projects |
@@ -13,6 +14,7 @@
 pub mod alerts;
 pub mod archive;
 pub mod deploy;
+pub mod domains;
 pub mod handlers;
 pub mod player_events;
 pub mod removal;
@@ -72,6 +74,9 @@ where
         .routes(routes!(backend::handle))
         .routes(routes!(isolation::handle))
         .routes(routes!(frames::handle))
+        .routes(routes!(handlers::domains::list, handlers::domains::create))
+        .routes(routes!(handlers::domains::set, handlers::domains::remove))
+        .routes(routes!(handlers::domains::verify))
 }
 
 /// Returns the endpoints that receive archives, which have no overall time limit.

@@ -10,6 +10,7 @@ use crate::games::GamesState;
 use crate::hosting::HostingState;
 use crate::platform::Platform;
 use crate::projects::deploy::Deployments;
+use crate::projects::domains::records::Records;
 use crate::projects::settings_limits::{Act, SettingsLimits};
 use crate::web::api_error::ApiError;
 
@@ -26,6 +27,8 @@ pub struct ProjectsState {
     pub hosting: Arc<HostingState>,
     /// Deploys games.
     pub deployments: Arc<Deployments>,
+    /// Reads the DNS records of projects' own domains.
+    pub records: Records,
     /// The limits on changes of projects' settings.
     pub settings_limits: SettingsLimits,
 }

@@ -161,6 +161,23 @@ fn of_previews() -> Vec<Call> {
     ]
 }
 
+/// Returns every call about the domains of an environment.
+fn of_domains() -> Vec<Call> {
+    const ALL: &str = "/api/projects/{slug}/environments/{environment}/domains";
+    const NO_DOMAIN: &str = "/api/projects/{slug}/environments/{environment}/domains/{domain}";
+    const VERIFY: &str = "/api/projects/{slug}/environments/{environment}/domains/{domain}/verify";
+    let claim = json(json!({ "domain": "{caller}.example" }));
+    let lead = json(json!({ "canonical": true }));
+    let none = || Body::Nothing;
+    vec![
+        (Method::GET, ALL, none(), READ),
+        (Method::POST, ALL, claim, WRITE),
+        (Method::PUT, NO_DOMAIN, lead, NO_OFFER_TO_ACCEPT),
+        (Method::POST, VERIFY, none(), NO_OFFER_TO_ACCEPT),
+        (Method::DELETE, NO_DOMAIN, none(), NO_OFFER_TO_ACCEPT),
+    ]
+}
+
 /// Returns every call about the caller's own games.
 fn of_players() -> Vec<Call> {
     const FAVOURITE: &str = "/api/me/favourites/{slug}";
@@ -228,6 +245,7 @@ fn of_projects(deployment: &str) -> Vec<Call> {
     calls.extend(of_people());
     calls.extend(of_previews());
     calls.extend(of_listings());
+    calls.extend(of_domains());
     calls.extend(of_webhook());
     calls.extend(of_players());
     calls.extend(of_environments(deployment));
@@ -396,6 +414,7 @@ fn done(method: &Method, path: &str) -> (StatusCode, &'static str) {
     let makes = (method == Method::POST
         && (path == "/api/projects"
             || path.ends_with("/tokens")
+            || path.ends_with("/domains")
             || path.ends_with("/invitations")))
         || path.ends_with("/deployment")
         || path.ends_with("/previews/rings");
@@ -504,6 +523,7 @@ async fn every_call_is_answered_by_who_makes_it() {
             .replace("{slug}", "game")
             .replace("{environment}", "dev")
             .replace("{name}", "rings")
+            .replace("{domain}", "none.example")
             .replace("{deployment}", deployed["id"].as_str().unwrap())
             .replace("{token}", "00000000-0000-7000-8000-000000000000")
             .replace("{sub}", "00000000-0000-4000-8000-000000000000")
@@ -578,6 +598,7 @@ async fn look_at_events(app: &TestApp, [target, owner]: [&Caller<'_>; 2], admin:
         AuditKind::Deployed,
         AuditKind::Deployed,
         AuditKind::WebhookSet,
+        AuditKind::DomainAdded,
         AuditKind::SettingChanged,
         AuditKind::PreviewDeployed,
         AuditKind::TestTokenGiven,

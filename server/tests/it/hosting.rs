@@ -503,6 +503,7 @@ async fn a_backend_that_cannot_be_reached_is_a_problem() {
         audience: "game:game".into(),
         origin: origin.sub_domain("game"),
         is_apart: false,
+        canonical: None,
         deployment: None,
         lasting: std::sync::Arc::default(),
         isolated: false,

@@ -32,6 +32,7 @@ mod device;
 mod device_page;
 mod doctor;
 mod documents;
+mod domains;
 mod error_groups;
 mod faults;
 mod fixtures;

@@ -63,7 +63,7 @@ fn variables_of_the_command_line_tool_pass() {
 }
 
 /// A variable, an invalid value, and a part of the advice.
-const WRONG_VARIABLES: [(&str, &str, &str); 31] = [
+const WRONG_VARIABLES: [(&str, &str, &str); 33] = [
     ("PLATFORM_ORIGIN", "http://games.example", "https"),
     ("PLATFORM_ORIGIN", "games.example", "https://"),
     ("PLATFORM_LISTEN", "8787", "127.0.0.1:8787"),
@@ -96,6 +96,8 @@ const WRONG_VARIABLES: [(&str, &str, &str); 31] = [
     ("PLATFORM_FORWARDED_HOST", "yes", "true"),
     ("PLATFORM_KEEP_COOKIES", "cf clearance", "cf_clearance"),
     ("PLATFORM_KEEP_COOKIES", "platform-session", "remove it"),
+    ("PLATFORM_RESOLVER", "dns.example", "dns.example"),
+    ("PLATFORM_DOMAIN_ADDRESSES", "192.0.2.0/33", "192.0.2.0/33"),
     ("PLATFORM_SECURITY_CONTACT", "me@games.example", "mailto:"),
     ("PLATFORM_SECURITY_CONTACT", "mailto:a b", "mailto:"),
     (

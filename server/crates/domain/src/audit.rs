@@ -209,6 +209,20 @@ pub enum AuditKind {
     PreviewDeployed,
     /// A preview of a project (`subject`) was removed, or has ended; `detail` is its name.
     PreviewRemoved,
+    /// A project (`subject`) claimed a domain; `detail` is the environment and the domain, here and
+    /// below.
+    DomainAdded,
+    /// The domain of a project (`subject`) was proven, and is in service.
+    DomainActivated,
+    /// The domain of a project (`subject`) is in service, but its records are not in order any more.
+    DomainFailing,
+    /// The domain of a project (`subject`) was taken out of service, because it failed for too long.
+    DomainTakenOff,
+    /// A domain of a project (`subject`) was removed, or its claim has lapsed.
+    DomainRemoved,
+    /// A domain of a project (`subject`) became the environment's canonical address, or no longer is;
+    /// `detail` says which as well.
+    DomainCanonical,
     /// A project (`subject`) of a player was disabled.
     ProjectDisabled,
     /// A project (`subject`) of a player was enabled again.
@@ -223,7 +237,7 @@ pub enum AuditKind {
 
 impl AuditKind {
     /// Every kind.
-    pub const ALL: [Self; 55] = [
+    pub const ALL: [Self; 61] = [
         Self::Linked,
         Self::Merged,
         Self::SignedIn,
@@ -274,6 +288,12 @@ impl AuditKind {
         Self::ErrorsDeleted,
         Self::PreviewDeployed,
         Self::PreviewRemoved,
+        Self::DomainAdded,
+        Self::DomainActivated,
+        Self::DomainFailing,
+        Self::DomainTakenOff,
+        Self::DomainRemoved,
+        Self::DomainCanonical,
         Self::ProjectDisabled,
         Self::ProjectEnabled,
         Self::ProjectDeleted,
@@ -347,6 +367,12 @@ impl AuditKind {
             Self::ErrorsDeleted => "errors-deleted",
             Self::PreviewDeployed => "preview-deployed",
             Self::PreviewRemoved => "preview-removed",
+            Self::DomainAdded => "domain-added",
+            Self::DomainActivated => "domain-activated",
+            Self::DomainFailing => "domain-failing",
+            Self::DomainTakenOff => "domain-taken-off",
+            Self::DomainRemoved => "domain-removed",
+            Self::DomainCanonical => "domain-canonical",
             Self::ProjectDisabled => "project-disabled",
             Self::ProjectEnabled => "project-enabled",
             Self::ProjectDeleted => "project-deleted",

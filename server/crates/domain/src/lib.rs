@@ -17,6 +17,7 @@
 //! | [`device`], [`console_token`] | the command line's sign-in; tokens of the console and the command line |
 //! | [`deploy_token`] | the secrets with which programs deploy a project |
 //! | [`preview`] | previews of a project, and when an unused one ends |
+//! | [`custom_domain`], [`domain_name`] | domains of a project's own, and which names they may have |
 //! | [`listing`], [`player_game`] | what the public page shows of a game; players' favourites |
 //! | [`key`] | the life of a signing key |
 //! | [`certificate`] | certificates of an ACME server: their renewal, and limits on orders |
@@ -38,10 +39,12 @@ pub mod clock;
 pub mod console_token;
 mod cookie_secret;
 pub mod counting;
+pub mod custom_domain;
 pub mod date;
 pub mod deletion;
 pub mod deploy_token;
 pub mod device;
+pub mod domain_name;
 pub mod entropy;
 pub mod error_alert;
 pub mod error_group;

@@ -49,6 +49,11 @@ impl Topic {
             | AuditKind::RolledBack
             | AuditKind::PreviewDeployed
             | AuditKind::PreviewRemoved
+            | AuditKind::DomainActivated
+            | AuditKind::DomainFailing
+            | AuditKind::DomainTakenOff
+            | AuditKind::DomainRemoved
+            | AuditKind::DomainCanonical
             | AuditKind::BackendChanged
             | AuditKind::SettingChanged
             | AuditKind::ProjectDisabled
@@ -86,6 +91,7 @@ impl Topic {
             | AuditKind::MemberRemoved
             | AuditKind::ErrorDecided
             | AuditKind::ErrorsDeleted
+            | AuditKind::DomainAdded
             | AuditKind::HandoverOffered
             | AuditKind::HandoverWithdrawn
             | AuditKind::HandoverDeclined

@@ -69,6 +69,15 @@ impl PlatformOrigin {
         }
     }
 
+    /// The origin of another host with the same scheme and port.
+    #[must_use]
+    pub fn elsewhere(&self, host: &str) -> String {
+        match self.port {
+            Some(port) => format!("{}://{host}:{port}", self.scheme()),
+            None => format!("{}://{host}", self.scheme()),
+        }
+    }
+
     /// Whether the host is this origin's, or below it. Case matters; the host has no port.
     #[must_use]
     pub fn holds(&self, host: &str) -> bool {
@@ -173,6 +182,7 @@ mod tests {
             "http://dev-demo.platform.localhost:8787"
         );
         assert_eq!(origin, PlatformOrigin::local(8787));
+        assert_eq!(origin.elsewhere("game.example"), "http://game.example:8787");
 
         for (host, held) in [
             ("platform.localhost", true),

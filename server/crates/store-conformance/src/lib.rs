@@ -15,6 +15,7 @@
 //! | [`certificates`] | certificates of an ACME server, and limits on orders |
 //! | [`projects`], [`deployments`], [`previews`], [`environments`], [`listings`], [`player_games`], [`test_players`] | games, their files, previews, settings and test players |
 //! | [`people`], [`handovers`] | who may do what with a project, invitations, and offers of a project |
+//! | [`domains`] | domains of projects' own |
 //! | [`webhooks`], [`player_events`] | where alerts are sent, and what is told of deleted players |
 //! | [`deletions`], [`retention`] | exporting and deleting players; old events and addresses |
 //! | [`stored_files`] | files that several nodes share, and their removal |
@@ -39,6 +40,7 @@ pub mod deletions;
 pub mod deploy_tokens;
 pub mod deployments;
 pub mod devices;
+pub mod domains;
 pub mod durability;
 pub mod environments;
 mod fixtures;
@@ -162,6 +164,15 @@ macro_rules! suite {
                 ending_all_sessions_ends_all_devices
                 a_device_ends_ninety_days_after_its_last_use
                 what_means_nothing_any_more_is_swept
+            }
+            domains {
+                a_claimed_domain_comes_back_as_it_was
+                a_domain_goes_to_the_first_project_that_proves_it
+                what_was_found_of_an_earlier_claim_is_not_noted
+                a_domain_that_fails_for_too_long_is_taken_off
+                an_environment_has_at_most_one_canonical_domain
+                a_project_has_few_domains_and_they_go_with_it
+                of_many_projects_that_prove_a_domain_at_once_one_gets_it
             }
             durability {
                 what_was_answered_is_there_after_a_drop_without_close
@@ -408,6 +419,9 @@ macro_rules! concurrent_suite {
             devices {
                 of_many_questions_at_once_one_device_comes_to_be
                 of_many_refreshes_at_once_all_but_the_last_are_replaced
+            }
+            domains {
+                of_many_projects_that_prove_a_domain_at_once_one_gets_it
             }
             game_sessions {
                 of_many_who_redeem_a_code_at_once_one_does

@@ -4,7 +4,7 @@ use platform_store::StoreError;
 use tokio_postgres::error::SqlState;
 
 /// The unique constraints, with PostgreSQL's name, and the table and column for the caller.
-const UNIQUE: [(&str, &str, &str); 16] = [
+const UNIQUE: [(&str, &str, &str); 17] = [
     ("players_id", "players", "id"),
     ("players_username", "players", "username"),
     ("sessions_hash", "sessions", "hash"),
@@ -24,6 +24,7 @@ const UNIQUE: [(&str, &str, &str); 16] = [
     ("projects_slug", "projects", "slug"),
     ("deployments_id", "deployments", "id"),
     ("test_players_id", "test_players", "id"),
+    ("domains_in_service", "domains", "name"),
     ("deployments_of_project", "deployments", "id"),
 ];
 

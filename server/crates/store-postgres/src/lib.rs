@@ -35,6 +35,7 @@ mod deploy_tokens;
 mod deployments;
 mod device_codes;
 mod devices;
+mod domains;
 mod environments;
 mod error;
 mod error_groups;

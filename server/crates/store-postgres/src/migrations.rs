@@ -101,6 +101,10 @@ pub(super) const MAIN: Schema = Schema {
             "V18__certificates",
             include_str!("../migrations/0018_certificates.sql"),
         ),
+        (
+            "V19__domains",
+            include_str!("../migrations/0019_domains.sql"),
+        ),
     ],
 };
 

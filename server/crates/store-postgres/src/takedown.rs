@@ -217,6 +217,7 @@ async fn remove_deleted(
     for sql in [
         "DELETE FROM environment_settings WHERE project = $1",
         "DELETE FROM listings WHERE project = $1",
+        "DELETE FROM domains WHERE project = $1",
         "DELETE FROM player_games WHERE project = $1",
         "DELETE FROM test_players WHERE project = $1",
         "DELETE FROM deploy_tokens WHERE project = $1",

@@ -4,7 +4,7 @@ use platform_store::StoreError;
 use rusqlite::{ErrorCode, ffi};
 
 /// The unique columns, with SQLite's name, and the table and column for the caller.
-const UNIQUE: [(&str, &str, &str); 15] = [
+const UNIQUE: [(&str, &str, &str); 16] = [
     ("players.id", "players", "id"),
     ("players.username_key", "players", "username"),
     ("sessions.hash", "sessions", "hash"),
@@ -23,6 +23,7 @@ const UNIQUE: [(&str, &str, &str); 15] = [
     ("projects.slug", "projects", "slug"),
     ("deployments.id", "deployments", "id"),
     ("test_players.id", "test_players", "id"),
+    ("domains.name", "domains", "name"),
     (
         "deployments.project, deployments.environment, deployments.id",
         "deployments",

@@ -30,6 +30,7 @@ mod deployed_files;
 mod deployments;
 mod device_codes;
 mod devices;
+mod domains;
 mod environments;
 mod error;
 mod error_counts;

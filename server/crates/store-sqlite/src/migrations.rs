@@ -150,6 +150,10 @@ pub(super) const MAIN: Schema = Schema(&[
         "V36__certificates",
         include_str!("../migrations/0036_certificates.sql"),
     ),
+    (
+        "V37__domains",
+        include_str!("../migrations/0037_domains.sql"),
+    ),
 ]);
 
 /// Frontend log records.

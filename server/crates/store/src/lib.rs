@@ -14,6 +14,7 @@ mod deploy_tokens;
 mod deployments;
 mod device_codes;
 mod devices;
+mod domains;
 mod environments;
 mod error_groups;
 pub mod exports;
@@ -36,6 +37,7 @@ mod room;
 mod sessions;
 mod sign_ins;
 pub mod stored_alerts;
+pub mod stored_domains;
 mod stored_files;
 pub mod stored_forms;
 pub mod stored_groups;
@@ -58,6 +60,7 @@ pub use self::deploy_tokens::DeployTokenStore;
 pub use self::deployments::DeploymentStore;
 pub use self::device_codes::DeviceCodeStore;
 pub use self::devices::DeviceStore;
+pub use self::domains::DomainStore;
 pub use self::environments::EnvironmentStore;
 pub use self::error_groups::ErrorGroupStore;
 pub use self::game_sessions::GameSessionStore;
@@ -227,6 +230,7 @@ pub trait Store:
     + DeploymentStore
     + DeviceCodeStore
     + DeviceStore
+    + DomainStore
     + EnvironmentStore
     + ErrorGroupStore
     + GameSessionStore

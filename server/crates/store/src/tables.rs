@@ -443,6 +443,24 @@ pub const PARTS: &[Part] = &[
         ],
     ),
     Part::main(
+        "domains",
+        &["project", "name"],
+        &[
+            ("project", Integer),
+            ("environment", Text),
+            ("name", Text),
+            ("token", Text),
+            ("state", Text),
+            ("canonical", Boolean),
+            ("detail", Text),
+            ("created_at", Integer),
+            ("since", Integer),
+            ("proven_at", Integer),
+            ("looked_at", Integer),
+            ("look_at", Integer),
+        ],
+    ),
+    Part::main(
         "listings",
         &["project"],
         &[

@@ -31,6 +31,7 @@ use crate::players::counting::Counting;
 use crate::players::recording::Recording;
 use crate::projects::ProjectsState;
 use crate::projects::deploy::{Deployments, UploadQueue};
+use crate::projects::domains::records::Records;
 use crate::projects::settings_limits::SettingsLimits;
 
 /// Creates the states of all slices.
@@ -81,6 +82,7 @@ pub(super) fn assemble(
         auth: Arc::clone(&auth),
         hosting: Arc::clone(&hosting),
         deployments: Arc::new(deployments),
+        records: Records::new(config.resolver.clone()),
         settings_limits: SettingsLimits::new(clock, &limits),
     });
     let players = Arc::new(PlayersState {

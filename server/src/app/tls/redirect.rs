@@ -24,6 +24,13 @@ impl Redirect {
     pub(super) const fn new(state: AppState) -> Self {
         Self(state)
     }
+
+    /// Returns the origin of a game's own domain.
+    fn at_domain(&self, host: &str) -> Option<String> {
+        let name = host.split(':').next()?.to_ascii_lowercase();
+        let game = self.0.games.catalogue.at_domain(&name)?;
+        Some(game.origin.clone())
+    }
 }
 
 impl Application for Redirect {
@@ -37,8 +44,9 @@ impl Application for Redirect {
             .map_or("/", |target| target.as_str());
         let found = requested_host(&parts, false)
             .and_then(|host| {
-                Ok(address(&platform.origin, &platform.games_origin, &host)
-                    .ok_or(ProblemCode::UnknownHost)?)
+                let own = address(&platform.origin, &platform.games_origin, &host);
+                let address = own.or_else(|| self.at_domain(&host));
+                Ok(address.ok_or(ProblemCode::UnknownHost)?)
             })
             .and_then(|address| {
                 HeaderValue::try_from(format!("{address}{target}"))

@@ -90,6 +90,8 @@ const fn explain(slug: ProblemCode) -> Explanation {
         | ProblemCode::NotFound
         | ProblemCode::InvalidRedirect
         | ProblemCode::SlugTaken
+        | ProblemCode::DomainTaken
+        | ProblemCode::InvalidDomain
         | ProblemCode::NotDeployed
         | ProblemCode::ProjectDisabled
         | ProblemCode::QuotaExceeded
@@ -171,6 +173,16 @@ const fn of_games(slug: ProblemCode) -> Explanation {
             "Every game has its own name, which is part of its address.",
             "Choose another name.",
             "Slugs are unique across the platform and are never reused.",
+        ),
+        ProblemCode::DomainTaken => because(
+            "A domain leads to one game at a time: to that of the project that proved it first.",
+            "Choose another domain, or have it removed where it is in use.",
+            "If the domain is yours, change its DNS records: a domain whose records do not lead to its game any more is free after 72 hours.",
+        ),
+        ProblemCode::InvalidDomain => because(
+            "The domain of a game is a name of its owner's own, such as play.my-game.example.",
+            "Write the name alone, without https:// and a path.",
+            "The detail says what is wrong. Names of the platform, IP addresses, wildcards, public suffixes, and names that imitate others are refused.",
         ),
         ProblemCode::NotDeployed => because(
             "The game exists, but nobody has uploaded it here yet.",

@@ -149,8 +149,8 @@ pub(super) struct Batch<'a> {
     store: &'a dyn Store,
     slug: &'a str,
     environment: Environment,
-    /// The address of the game, and what follows the label of any address of it.
-    origin: (String, String),
+    /// The addresses of the game, and what follows the label of any address of it.
+    origins: (Vec<String>, String),
     budget: Budget,
     to_seek: usize,
     was_refused: bool,
@@ -161,7 +161,7 @@ impl<'a> Batch<'a> {
         sources: &'a Sources,
         (files, store): (&'a FileStore, &'a dyn Store),
         (slug, environment): (&'a str, Environment),
-        origin: (String, String),
+        origins: (Vec<String>, String),
         budget: Budget,
     ) -> Self {
         Self {
@@ -170,7 +170,7 @@ impl<'a> Batch<'a> {
             store,
             slug,
             environment,
-            origin,
+            origins,
             budget,
             to_seek: 0,
             was_refused: false,
@@ -196,14 +196,15 @@ impl<'a> Batch<'a> {
     /// Returns the path of a script of the game from its address in a stack; `None` for other
     /// scripts, such as the platform's own.
     pub(super) fn path_of(&self, file: &str) -> Option<String> {
-        let path = match file.strip_prefix(&self.origin.0) {
+        let mut addresses = self.origins.0.iter();
+        let path = match addresses.find_map(|origin| file.strip_prefix(&**origin)) {
             Some(path) => path,
             // A preview has an address of its own, which ends with the game's.
             None => {
                 let rest = file.strip_prefix("https://");
                 let rest = rest.or_else(|| file.strip_prefix("http://"))?;
                 let (host, path) = rest.split_at(rest.find('/')?);
-                host.strip_suffix(&*self.origin.1)?;
+                host.strip_suffix(&*self.origins.1)?;
                 path
             }
         };

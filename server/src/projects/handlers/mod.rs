@@ -6,6 +6,7 @@ pub mod deliveries;
 pub mod deploy_tokens;
 pub mod deployed_file;
 pub mod deployment;
+pub mod domains;
 pub mod environment;
 pub mod frames;
 pub mod handover;

@@ -30,6 +30,7 @@ fn game(slug: &str) -> Game {
         audience: format!("game:{slug}").into(),
         origin: PlatformOrigin::local(8787).sub_domain(slug),
         is_apart: false,
+        canonical: None,
         deployment: None,
         lasting: std::sync::Arc::default(),
         isolated: false,
