@@ -25,6 +25,7 @@ pub use self::readiness::Readiness;
 use crate::app::guard::{HANDLING, guard};
 use crate::app::state::AppState;
 use crate::games::GamesState;
+use crate::games::certified::may_have_certificate;
 use crate::web::api_error::ApiError;
 use crate::web::request_id::{RequestId, X_REQUEST_ID};
 use crate::web::serve::Application;
@@ -109,8 +110,9 @@ async fn certificate(
 ) -> StatusCode {
     let query = query.unwrap_or_default();
     let name = form_urlencoded::parse(query.as_bytes()).find(|(name, _)| name == "domain");
+    let name = name.map(|(_, name)| name.to_ascii_lowercase());
     match name {
-        Some((_, name)) if may_have_certificate(&name, &games.catalogue) => StatusCode::OK,
+        Some(name) if may_have_certificate(&name, &games.catalogue) => StatusCode::OK,
         _ => StatusCode::NOT_FOUND,
     }
 }

@@ -9,7 +9,7 @@ const LONGEST_NAME: usize = 253;
 const LONGEST_LABEL: usize = 63;
 
 /// Whether the platform serves this name, and so may have a certificate for it: the console, the auth
-/// service, and the addresses of existing games, previews and panes. The name is in lower case, and has no
+/// service, the addresses of existing games, previews and panes, and domains in service. The name is in lower case, and has no
 /// port.
 #[must_use]
 pub fn may_have_certificate(name: &str, catalogue: &Catalogue) -> bool {

@@ -231,7 +231,8 @@ mod tests {
         let records = "create a CNAME record with the value demo.games.example, or, where that is not \
                        possible, A and AAAA records with 192.0.2.1 and 2001:db8::1.";
         let good: &[&str] = &["192.0.2.1"];
-        let cases: [(&[&str], &[&str], &[&str], String); 8] = [
+        type Case<'a> = (&'a [&'a str], &'a [&'a str], &'a [&'a str], String);
+        let cases: [Case<'_>; 8] = [
             (
                 &[],
                 &[],
