@@ -129,12 +129,18 @@ impl Engine {
     }
 }
 
+/// A public suffix of the browsers' own list, whose names lead to this machine here.
+pub const LISTED_SUFFIX: &str = "dyndns.org";
+
 fn chromium(profiles: &Path) -> Capabilities {
     let mut chromium = DesiredCapabilities::chrome();
     chromium.enable_bidi().expect("a flag");
     let profile = format!("--user-data-dir={}", profiles.join("profile").display());
     let mut arguments = CHROMIUM_ARGUMENTS.map(String::from).to_vec();
     arguments.push(profile);
+    arguments.push(format!(
+        "--host-resolver-rules=MAP *.{LISTED_SUFFIX} 127.0.0.1"
+    ));
     chromium
         .set_browser_option("args", json!(arguments))
         .expect("a list");
@@ -164,6 +170,10 @@ fn firefox() -> Capabilities {
     // Otherwise the page's clock has only whole milliseconds.
     preferences
         .set("privacy.reduceTimerPrecision", false)
+        .expect("a preference");
+    let local = ["demo", "dev-demo"].map(|label| format!("{label}.{LISTED_SUFFIX}"));
+    preferences
+        .set("network.dns.localDomains", local.join(","))
         .expect("a preference");
     firefox.set_preferences(preferences).expect("preferences");
     firefox.into()

@@ -11,7 +11,7 @@ mod proxy;
 mod source;
 
 pub use driver::Driver;
-pub use engine::Engine;
+pub use engine::{Engine, LISTED_SUFFIX};
 pub use events::{Events, LogEntry, SeenRequest};
 pub use page::{PageError, Stage};
 

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use platform_tests::backend::{Answer, Backend};
-use platform_tests::browser::{Engine, Stage};
+use platform_tests::browser::{Engine, LISTED_SUFFIX, Stage};
 use platform_tests::poll;
 use platform_tests::server::Server;
 use platform_tests::shared;
@@ -15,6 +15,7 @@ platform_tests::browser_tests![
     a_first_visit_ends_at_the_page_asked_for_and_every_game_has_the_same_player,
     who_signs_out_of_one_game_does_so_in_every_game,
     a_frame_of_another_site_has_its_own_player_until_a_tab_hands_over_the_browsers,
+    games_below_a_public_suffix_share_no_cookie,
 ];
 
 /// Two sites: browsers take the last part alone for the public suffix.
@@ -25,12 +26,18 @@ const GAMES: &str = "apart-games.localhost";
 struct Apart {
     server: Server,
     scheme: &'static str,
+    games: &'static str,
     port: u16,
     _data: TempDir,
 }
 
 impl Apart {
     async fn start(stage: &Stage) -> Self {
+        Self::below(stage, GAMES).await
+    }
+
+    /// Starts it with games below this host.
+    async fn below(stage: &Stage, games: &'static str) -> Self {
         let data = TempDir::with_prefix("platform-tests-").unwrap();
         let port = free_port();
         // All requests of WebKit go through a proxy, which knows no TLS.
@@ -40,11 +47,11 @@ impl Apart {
         };
         let mut settings = format!(
             "origin = \"{scheme}://{PLATFORM}:{port}\"\n\
-             games_origin = \"{scheme}://{GAMES}:{port}\"\n\
+             games_origin = \"{scheme}://{games}:{port}\"\n\
              listen = \"127.0.0.1:{port}\"\n"
         );
         if scheme == "https" {
-            let (certificate, key) = certify(data.path());
+            let (certificate, key) = certify(data.path(), games);
             settings += &format!(
                 "tls = \"files\"\ntls_certificates = {certificate:?}\ntls_keys = {key:?}\n"
             );
@@ -55,19 +62,20 @@ impl Apart {
         Self {
             server,
             scheme,
+            games,
             port,
             _data: data,
         }
     }
 
     fn game(&self, label: &str) -> String {
-        format!("{}://{label}.{GAMES}:{}", self.scheme, self.port)
+        format!("{}://{label}.{}:{}", self.scheme, self.games, self.port)
     }
 }
 
 /// Makes a certificate for every address, and returns the paths of it and its key.
-fn certify(folder: &Path) -> (std::path::PathBuf, std::path::PathBuf) {
-    let names = [PLATFORM, GAMES].map(|name| [name.to_owned(), format!("*.{name}")]);
+fn certify(folder: &Path, games: &str) -> (std::path::PathBuf, std::path::PathBuf) {
+    let names = [PLATFORM, games].map(|name| [name.to_owned(), format!("*.{name}")]);
     let made = rcgen::generate_simple_self_signed(names.concat()).unwrap();
     let paths = (folder.join("tls.pem"), folder.join("tls.key"));
     std::fs::write(&paths.0, made.cert.pem()).unwrap();
@@ -241,4 +249,28 @@ async fn go_through_a_tab(stage: &Stage) {
         (!windows.contains(&tab)).then_some(())
     })
     .await;
+}
+
+async fn games_below_a_public_suffix_share_no_cookie(stage: Stage) {
+    // WebKit gets plain HTTP, which is for names under `localhost` alone.
+    if stage.engine() == Engine::WebKit
+        || shared::leave_out("games_below_a_public_suffix_share_no_cookie")
+    {
+        return;
+    }
+    for (suffix, is_shared) in [(GAMES, true), (LISTED_SUFFIX, false)] {
+        let apart = Apart::below(&stage, suffix).await;
+        let (one, other) = (apart.game("demo"), apart.game("dev-demo"));
+        stage.open(&format!("{one}/")).await;
+        let sub = player(&stage).await;
+        stage.tolerate_log("invalid domain");
+        let toss = format!("document.cookie = 'tossed=1; Path=/; Domain={suffix}'");
+        stage.run(&toss).await;
+        stage.open(&format!("{other}/")).await;
+        let cookies = stage.run("return document.cookie").await;
+        let has_arrived = cookies.as_str().unwrap().contains("tossed");
+        assert_eq!(has_arrived, is_shared, "{suffix}: {cookies}");
+        assert_eq!(player(&stage).await, sub, "the player is the same");
+        apart.server.stop().await;
+    }
 }
