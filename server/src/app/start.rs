@@ -402,6 +402,21 @@ fn origins(config: &Config, listening: SocketAddr) -> (PlatformOrigin, PlatformO
     let origin = config.origin.clone().unwrap_or_else(local);
     let games = config.games_origin.clone();
     let games = games.unwrap_or_else(|| origin.clone());
+    if games != origin && games.is_one_site_with(&origin) {
+        tracing::warn!(
+            "games_origin: {} and {} are one site for browsers, so games are not isolated from the \
+             auth service; use another registrable domain",
+            games.host(),
+            origin.host()
+        );
+    }
+    if games.is_local() && games.port() != listening.port() && games.port() != origin.port() {
+        tracing::warn!(
+            "games_origin: its port is {}, but the server listens on {}",
+            games.port(),
+            listening.port()
+        );
+    }
     (origin, games)
 }
 

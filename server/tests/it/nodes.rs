@@ -367,6 +367,7 @@ async fn every_sweep_is_done_by_one_node() {
     let expected = [
         "apply-retention",
         "group-errors",
+        "look-at-domains",
         "rank-games",
         "remove-players",
         "send-alerts",

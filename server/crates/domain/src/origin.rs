@@ -85,6 +85,14 @@ impl PlatformOrigin {
             .is_some_and(|before| before.is_empty() || before.ends_with('.'))
     }
 
+    /// Whether browsers take both for one site: they have one registrable domain, one label below a
+    /// public suffix (HTML, "same site").
+    #[must_use]
+    pub fn is_one_site_with(&self, other: &Self) -> bool {
+        psl::domain_str(&self.host)
+            .is_some_and(|domain| psl::domain_str(&other.host) == Some(domain))
+    }
+
     /// `{auth_url}`: the origin of the auth service.
     #[must_use]
     pub fn auth_url(&self) -> String {
@@ -192,6 +200,25 @@ mod tests {
             ("localhost", false),
         ] {
             assert_eq!(origin.holds(host), held, "{host}");
+        }
+
+        for (one, other, expected) in [
+            (
+                "https://play.example.com",
+                "https://games.example.com",
+                true,
+            ),
+            ("https://play.example", "https://x.play.example", true),
+            ("https://play.example", "https://games.example", false),
+            ("http://platform.localhost", "http://games.localhost", false),
+            ("https://a.github.io", "https://b.github.io", false),
+        ] {
+            let parsed = |text: &str| text.parse::<PlatformOrigin>().unwrap();
+            assert_eq!(
+                parsed(one).is_one_site_with(&parsed(other)),
+                expected,
+                "{one}"
+            );
         }
 
         let origin: PlatformOrigin = "https://Games.Example:443/".parse().unwrap();
