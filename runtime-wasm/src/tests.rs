@@ -39,8 +39,15 @@ fn connect(answers: &str) -> Array {
     install
         .call1(&JsValue::NULL, &calls)
         .expect("the fetch is in place");
-    join("https://play.example", false);
+    join_own_platform();
     calls
+}
+
+/// Connects page and module to a platform whose address is the page's: the auth service is then not
+/// on another site.
+fn join_own_platform() {
+    let origin = eval("location.origin").as_string();
+    join(&origin.expect("a page has an origin"), false);
 }
 
 /// Connects page and module, and forgets the token.
@@ -372,6 +379,19 @@ async fn signing_out_leads_nowhere_else_and_fails_without_leaving() {
     let error = err(sign_out(&JsValue::NULL)).await;
     assert_eq!(get(&error, "status"), 503);
     assert_eq!(called(&calls), ["POST /sign-out"]);
+}
+
+#[wasm_bindgen_test]
+async fn a_game_on_another_site_asks_its_own_address() {
+    let calls = connect("return url == '/__platform/token' ? mint() : [503, '', '']");
+    join("https://play.example", false);
+    assert_eq!(ok(get_access_token(false)).await, "t1");
+    let error = err(sign_out(&JsValue::NULL)).await;
+    assert_eq!(get(&error, "status"), 503);
+    assert_eq!(
+        called(&calls),
+        ["POST /__platform/token", "POST /__platform/sign-out"]
+    );
 }
 
 #[wasm_bindgen_test]
