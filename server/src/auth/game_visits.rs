@@ -13,7 +13,7 @@ use crate::games::catalogue::Game;
 use crate::store::StoreError;
 use crate::web::api_error::ApiError;
 use crate::web::cookies::{self, Embedding};
-use crate::web::cors::{AllowedOrigin, single_origin};
+use crate::web::cors::{AllowedOrigin, may_be_from};
 
 /// The query of a page in a frame of another site.
 const FRAMED: &str = "framed";
@@ -65,9 +65,9 @@ impl Held {
     #[must_use]
     pub fn is_settled(&self, now: Millis) -> bool {
         match self {
-            Self::Lone(_, session) => matches!(
-                session.status(now),
-                SessionStatus::Leaving(_) | SessionStatus::Suspended(_)
+            Self::Lone(..) => matches!(
+                self.status(now),
+                Some(SessionStatus::Leaving(_) | SessionStatus::Suspended(_))
             ),
             Self::Nothing | Self::Unknown(_) | Self::Child(..) => self.is_usable(now),
         }
@@ -76,29 +76,27 @@ impl Held {
     /// Whether the game has a player by it, or knows why not.
     #[must_use]
     pub fn is_usable(&self, now: Millis) -> bool {
-        let session = match self {
-            Self::Nothing | Self::Unknown(_) => return false,
-            Self::Lone(_, session) => session,
-            Self::Child(_, found) => match &found.session {
-                Some(session) => session,
-                None => return true,
-            },
-        };
-        match session.status(now) {
-            SessionStatus::Good | SessionStatus::Leaving(_) | SessionStatus::Suspended(_) => true,
-            SessionStatus::Stranger | SessionStatus::Expired => false,
+        match self.status(now) {
+            None => matches!(self, Self::Child(..)),
+            Some(SessionStatus::Stranger | SessionStatus::Expired) => false,
+            Some(_) => true,
         }
     }
 
     /// Whether the player is suspended.
     #[must_use]
     pub fn is_suspended(&self, now: Millis) -> bool {
+        matches!(self.status(now), Some(SessionStatus::Suspended(_)))
+    }
+
+    /// Returns what the player may do; `None` if there is no player yet, as with a blank session.
+    fn status(&self, now: Millis) -> Option<SessionStatus> {
         let session = match self {
             Self::Nothing | Self::Unknown(_) => None,
             Self::Lone(_, session) => Some(&**session),
             Self::Child(_, found) => found.session.as_ref(),
         };
-        session.is_some_and(|session| matches!(session.status(now), SessionStatus::Suspended(_)))
+        session.map(|session| session.status(now))
     }
 
     /// Returns the secret from which a guest who plays this game alone may be made again.
@@ -133,11 +131,7 @@ impl<'game> OwnPage<'game> {
     ) -> Result<Self, ApiError> {
         let caller = game.caller.as_ref().filter(|_| game.is_apart);
         let caller = caller.ok_or(ProblemCode::NotFound)?;
-        let mut sites = headers.get_all("sec-fetch-site").iter();
-        let has_origin = headers.contains_key(axum::http::header::ORIGIN);
-        if sites.any(|site| site != "same-origin")
-            || has_origin && single_origin(headers) != Some(game.origin.as_str())
-        {
+        if !may_be_from(headers, &game.origin) {
             return Err(ProblemCode::UnknownOrigin.into());
         }
         let embedding = match query {

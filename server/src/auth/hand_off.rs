@@ -9,7 +9,7 @@
 
 use axum::http::request::Parts;
 use axum::http::{HeaderMap, HeaderValue, Method, StatusCode, header};
-use axum::response::{IntoResponse as _, Response};
+use axum::response::Response;
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use platform_protocol::paths;
@@ -23,6 +23,7 @@ use crate::domain::errors::chain;
 use crate::games::catalogue::Game;
 use crate::web::api_error::ApiError;
 use crate::web::cookies::{self, Embedding, NONCE_ID_CHARS};
+use crate::web::redirects::redirect;
 
 /// The parameter with the origin of the game that wants a player.
 pub const TO: &str = "to";
@@ -30,8 +31,8 @@ pub const TO: &str = "to";
 pub const STATE: &str = "state";
 /// The parameter with the code.
 pub const CODE: &str = "code";
-/// The parameter of a page's address that stops a second attempt in a browser without cookies.
-const TRIED: &str = "platform-continued";
+/// The parameter, with its value, of a page's address that stops a second attempt in a browser without cookies.
+const TRIED: &str = "platform-continued=1";
 
 /// The maximum number of bytes of the path and the query that a visitor asked for.
 const MAX_PATH_BYTES: usize = 2_048;
@@ -59,7 +60,7 @@ impl HandOffState {
         let path = String::from_utf8(URL_SAFE_NO_PAD.decode(path).ok()?).ok()?;
         is_path(&path).then_some(())?;
         Some(Self {
-            nonce: decode(nonce)?,
+            nonce: cookies::decode(nonce)?,
             path,
         })
     }
@@ -103,16 +104,8 @@ impl HandOffState {
     #[must_use]
     pub fn marked_page(&self, game: &Game) -> String {
         let separator = if self.path.contains('?') { '&' } else { '?' };
-        format!("{}{}{separator}{TRIED}=1", game.origin, self.path)
+        format!("{}{}{separator}{TRIED}", game.origin, self.path)
     }
-}
-
-/// Decodes 256 bits of base64url.
-#[must_use]
-pub fn decode(text: &str) -> Option<[u8; 32]> {
-    let mut bytes = [0; 32];
-    let length = URL_SAFE_NO_PAD.decode_slice(text, &mut bytes).ok()?;
-    (length == bytes.len()).then_some(bytes)
 }
 
 /// Whether a text can be the path and query of an address of the game itself.
@@ -165,7 +158,7 @@ pub fn may_begin(game: &Game, parts: &Parts, secure: bool) -> bool {
         && may_be_page(parts.uri.path())
         && !cookies::was_tried(&parts.headers, secure)
         && !cookies::has_many_nonces(&parts.headers)
-        && !query.split('&').any(|pair| pair == "platform-continued=1")
+        && !query.split('&').any(|pair| pair == TRIED)
 }
 
 /// Returns the redirect with which a hand-off begins, if the browser has no session of the game that
@@ -209,23 +202,6 @@ pub fn begin(state: &AuthState, game: &Game, path: String) -> Result<Response, A
     let secure = state.platform.origin.is_secure();
     let cookie = cookies::set_nonce(&nonce, secure, &wanted.id());
     response.headers_mut().append(header::SET_COOKIE, cookie);
-    Ok(response)
-}
-
-/// Returns a redirect that is never stored, and from which no address leaks as a referrer.
-///
-/// # Errors
-/// Returns an error if the address cannot be a header.
-pub fn redirect(status: StatusCode, address: &str) -> Result<Response, ApiError> {
-    let location = HeaderValue::from_str(address).map_err(|error| ApiError::internal(&error))?;
-    let mut response = status.into_response();
-    let headers = response.headers_mut();
-    headers.insert(header::LOCATION, location);
-    headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-store"));
-    headers.insert(
-        header::REFERRER_POLICY,
-        HeaderValue::from_static("no-referrer"),
-    );
     Ok(response)
 }
 

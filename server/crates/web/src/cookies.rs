@@ -123,8 +123,9 @@ fn trim(mut bytes: &[u8]) -> &[u8] {
     bytes
 }
 
-/// Decodes the 256 bits of a cookie's value.
-pub(super) fn decode(value: &str) -> Option<[u8; 32]> {
+/// Decodes 256 bits of base64url, such as a cookie's value.
+#[must_use]
+pub fn decode(value: &str) -> Option<[u8; 32]> {
     let mut bytes = [0; 32];
     match URL_SAFE_NO_PAD.decode_slice(value, &mut bytes) {
         Ok(32) => Some(bytes),

@@ -91,6 +91,17 @@ pub fn single_origin(headers: &HeaderMap) -> Option<&str> {
     }
 }
 
+/// Whether a request may come from a page of this origin itself, as far as the browser says: `Origin`
+/// names it, and `Sec-Fetch-Site` is `same-origin`, each where it is sent. So a page of another
+/// origin, such as another game, cannot make a browser send it with cookies.
+#[must_use]
+pub fn may_be_from(headers: &HeaderMap, origin: &str) -> bool {
+    let mut sites = headers.get_all("sec-fetch-site").iter();
+    let names_another =
+        headers.contains_key(header::ORIGIN) && single_origin(headers) != Some(origin);
+    sites.all(|site| site == "same-origin") && !names_another
+}
+
 /// Adds the CORS headers for an allowed caller to a response. Without a caller, only caches are
 /// told that the response depends on the origin and on nothing else: these addresses have no pages.
 fn apply(headers: &mut HeaderMap, caller: Option<&AllowedOrigin>) {

@@ -65,6 +65,7 @@ mod open_files;
 pub mod page;
 pub mod places;
 mod rarely;
+pub mod redirects;
 pub mod request_context;
 pub mod request_id;
 pub mod seal;

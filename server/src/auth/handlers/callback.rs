@@ -9,7 +9,7 @@ use axum::response::Response;
 
 use super::browser_session;
 use super::return_link::page_path;
-use super::start_sign_in::{SignInNotice, back_to_login, provider_of, see_other};
+use super::start_sign_in::{SignInNotice, back_to_login, provider_of};
 use super::token::suspended;
 use crate::auth::AuthState;
 use crate::auth::oidc::{Answer, Provider, SignInError, Subject};
@@ -27,6 +27,7 @@ use crate::web::api_error::ApiError;
 use crate::web::cookies;
 use crate::web::csrf::{self, BrowserSecret};
 use crate::web::form::Form;
+use crate::web::redirects::see_other;
 use crate::web::request_context::Context;
 
 /// The maximum number of bytes of a `state`: ours have 43.

@@ -15,22 +15,22 @@ use platform_protocol::problem::ProblemCode;
 use sha2::{Digest as _, Sha256};
 
 use super::hand_off::{Parent, game_to};
-use super::own_form::OwnForm;
+use super::own_form::{NewForm, OwnForm};
 use super::page_visitor::Visitor;
 use super::return_link::page_path;
-use super::start_sign_in::see_other;
 use crate::auth::AuthState;
-use crate::auth::hand_off::{STATE, decode, opens_tab};
+use crate::auth::hand_off::{STATE, opens_tab};
 use crate::auth::redirect::ReturnAddress;
 use crate::games::page_metadata;
 use crate::web::api_error::ApiError;
 use crate::web::client_address::Network;
-use crate::web::csrf::BrowserSecret;
+use crate::web::cookies::decode;
 use crate::web::form::Form;
 use crate::web::limiter::too_many_requests;
 use crate::web::page::{self, FormTarget, Layout};
+use crate::web::redirects::see_other;
 use crate::web::request_context::Context;
-use crate::web::seal::{SHOWN, Sealed};
+use crate::web::seal::SHOWN;
 
 /// The parameter that says that the button was pressed before it could be read.
 const HURRIED: &str = "hurried";
@@ -96,14 +96,16 @@ pub async fn show(
         }
         Visitor::Suspended { reason, .. } => return Err(ApiError::suspended(reason)),
     };
-    let secure = state.platform.origin.is_secure();
-    let (secret, set_cookie) =
-        BrowserSecret::of_browser(&headers, secure, &*state.platform.entropy);
+    let NewForm {
+        csrf,
+        shown,
+        set_cookie,
+    } = NewForm::of(&state, &headers);
     let page = Question {
         frame: Layout::new(&state.platform.origin),
         game: page_metadata::title(&game),
-        csrf: secret.form_token(),
-        shown: secret.seal(Sealed::Form, state.platform.clock.now()),
+        csrf,
+        shown,
         hurried: query.field(HURRIED)?.is_some(),
         here: here.as_str().to_owned(),
         name,

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use axum::Extension;
 use axum::body::Body;
 use axum::extract::{RawQuery, State};
-use axum::http::{HeaderMap, StatusCode, header};
+use axum::http::{HeaderMap, header};
 use axum::response::Response;
 use platform_protocol::problem::ProblemCode;
 use serde::Deserialize;
@@ -14,16 +14,15 @@ use sha2::{Digest as _, Sha256};
 
 use crate::auth::AuthState;
 use crate::auth::game_visits::{Held, OwnPage};
-use crate::auth::hand_off::{
-    self, CODE, HandOffState, STATE, TO, decode, is_path, opens_tab, redirect,
-};
+use crate::auth::hand_off::{self, CODE, HandOffState, STATE, TO, is_path, opens_tab};
 use crate::domain::game_session::{GameSessionSecret, HandOffCode, Redemption};
 use crate::games::catalogue::Game;
 use crate::store::StoreError;
 use crate::web::api_error::ApiError;
-use crate::web::cookies::{self, Embedding};
+use crate::web::cookies::{self, Embedding, decode};
 use crate::web::form::Form;
 use crate::web::json;
+use crate::web::redirects::see_other;
 
 /// The maximum size of the body of a redemption in bytes.
 const BODY_BYTES: usize = 1_024;
@@ -51,7 +50,7 @@ pub async fn handle(
         return if opens_tab(&headers) {
             hand_off::begin(&state, &game, to.to_owned())
         } else {
-            redirect(StatusCode::SEE_OTHER, &format!("{}{to}", game.origin))
+            see_other(&format!("{}{to}", game.origin))
         };
     }
     let wanted = query.field(STATE)?.and_then(HandOffState::parse);
@@ -65,7 +64,7 @@ pub async fn handle(
         Some(code) => arrive(&state, &game, (code, wanted.nonce), before).await?,
         None => None,
     };
-    let mut response = redirect(StatusCode::SEE_OTHER, &wanted.page(&game))?;
+    let mut response = see_other(&wanted.page(&game))?;
     let set = response.headers_mut();
     set.append(header::SET_COOKIE, wanted.clear_nonce(secure));
     if let Some(Arrived { session, .. }) = &arrived {
@@ -132,7 +131,7 @@ async fn without_nonce(
     } else {
         wanted.marked_page(game)
     };
-    redirect(StatusCode::SEE_OTHER, &address)
+    see_other(&address)
 }
 
 /// Redeems a code. Returns the session of the game, if the code is valid.

@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use axum::extract::{RawQuery, State};
-use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
+use axum::http::{HeaderMap, HeaderValue, header};
 use axum::response::Response;
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
@@ -16,7 +16,7 @@ use uuid::Uuid;
 use super::token::renew;
 use super::{browser_session, guest};
 use crate::auth::AuthState;
-use crate::auth::hand_off::{CODE, HandOffState, STATE, TO, opens_tab, redirect};
+use crate::auth::hand_off::{CODE, HandOffState, STATE, TO, opens_tab};
 use crate::clock::Millis;
 use crate::domain::game_session::{GameSession, HandOff, HandOffCode, Purpose};
 use crate::domain::session::{SessionHash, SessionSecret, SessionStatus};
@@ -26,6 +26,7 @@ use crate::web::api_error::ApiError;
 use crate::web::client_address::Network;
 use crate::web::cookies;
 use crate::web::form::Form;
+use crate::web::redirects::see_other;
 use crate::web::request_context::Context;
 
 /// The visitor of the auth service.
@@ -205,7 +206,7 @@ pub async fn handle(
         .append_pair(STATE, &wanted.text())
         .finish();
     let address = format!("{}{}?{back}", game.origin, paths::GAME_CONTINUE);
-    let mut response = redirect(StatusCode::SEE_OTHER, &address)?;
+    let mut response = see_other(&address)?;
     if let Some(cookie) = cookie {
         response.headers_mut().append(header::SET_COOKIE, cookie);
     }

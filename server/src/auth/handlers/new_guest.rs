@@ -11,11 +11,12 @@ use axum::response::Response;
 use super::leave;
 use super::own_form::OwnForm;
 use super::page_visitor::Visitor;
-use super::start_sign_in::{SignInNotice, back_to_login, see_other};
+use super::start_sign_in::{SignInNotice, back_to_login};
 use super::token::suspended;
 use crate::auth::AuthState;
 use crate::web::api_error::ApiError;
 use crate::web::cookies;
+use crate::web::redirects::see_other;
 use crate::web::request_context::Context;
 use crate::web::seal::SHOWN;
 

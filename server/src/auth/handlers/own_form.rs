@@ -1,13 +1,37 @@
 //! A form of the auth service's own pages, with the fields that all of them have.
 
 use axum::body::Body;
-use axum::http::HeaderMap;
+use axum::http::{HeaderMap, HeaderValue};
 
 use crate::auth::AuthState;
 use crate::auth::redirect::{REDIRECT, ReturnAddress};
 use crate::web::api_error::ApiError;
 use crate::web::csrf::{self, BrowserSecret, check_form};
 use crate::web::form::Form;
+use crate::web::seal::Sealed;
+
+/// What a page needs to show a form of the service's own.
+pub(super) struct NewForm {
+    /// The token that makes it a form of this browser.
+    pub(super) csrf: String,
+    /// The seal of the time at which the form is shown.
+    pub(super) shown: String,
+    /// The cookie of a browser that had no secret.
+    pub(super) set_cookie: Option<HeaderValue>,
+}
+
+impl NewForm {
+    /// Makes what a form in this browser needs.
+    pub(super) fn of(state: &AuthState, headers: &HeaderMap) -> Self {
+        let (secure, entropy) = (state.platform.origin.is_secure(), &*state.platform.entropy);
+        let (secret, set_cookie) = BrowserSecret::of_browser(headers, secure, entropy);
+        Self {
+            csrf: secret.form_token(),
+            shown: secret.seal(Sealed::Form, state.platform.clock.now()),
+            set_cookie,
+        }
+    }
+}
 
 /// A submitted form of one of the service's own pages.
 pub(super) struct OwnForm {

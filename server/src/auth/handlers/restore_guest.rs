@@ -12,10 +12,9 @@ use platform_protocol::paths;
 use platform_protocol::problem::ProblemCode;
 use uuid::Uuid;
 
-use super::own_form::OwnForm;
+use super::own_form::{NewForm, OwnForm};
 use super::page_visitor::Visitor;
 use super::return_link::{ReturnLink, page_path};
-use super::start_sign_in::see_other;
 use super::token::suspended;
 use super::{browser_session, guest};
 use crate::auth::AuthState;
@@ -27,12 +26,12 @@ use crate::store::StoreError;
 use crate::web::api_error::ApiError;
 use crate::web::client_address::Network;
 use crate::web::cookies;
-use crate::web::csrf::BrowserSecret;
 use crate::web::form::Form;
 use crate::web::limiter::too_many_requests;
 use crate::web::page::{self, FormTarget, Layout};
+use crate::web::redirects::see_other;
 use crate::web::request_context::Context;
-use crate::web::seal::{SHOWN, Sealed};
+use crate::web::seal::SHOWN;
 
 /// The path.
 pub const PATH: &str = "/restore-guest";
@@ -126,15 +125,17 @@ pub async fn show(
         Visitor::Unknown | Visitor::Ended | Visitor::Leaving(..) => (None, None),
         Visitor::Suspended { reason, .. } => return Err(suspended(reason)),
     };
-    let secure = state.platform.origin.is_secure();
-    let (secret, set_cookie) =
-        BrowserSecret::of_browser(&headers, secure, &*state.platform.entropy);
+    let NewForm {
+        csrf,
+        shown,
+        set_cookie,
+    } = NewForm::of(&state, &headers);
     let left = left_guests(&state, &headers).await?;
     let page = Page {
         frame: Layout::new(&state.platform.origin),
         way_back: ReturnLink::of(&state, &address).await,
-        csrf: secret.form_token(),
-        shown: secret.seal(Sealed::Form, state.platform.clock.now()),
+        csrf,
+        shown,
         hurried: Form::of_query(query.as_deref()).field(HURRIED)?.is_some(),
         left: left.into_iter().map(Left::of).collect(),
         signed_in,

@@ -9,6 +9,7 @@ use axum::response::Response;
 use platform_protocol::paths;
 use url::form_urlencoded;
 
+use super::own_form::NewForm;
 use super::page_visitor::Visitor;
 use super::restore_guest::Offer;
 use super::return_link::{ReturnLink, page_path};
@@ -17,10 +18,9 @@ use crate::auth::AuthState;
 use crate::auth::redirect::{DELETION_PAGE, ReturnAddress};
 use crate::domain::date::Date;
 use crate::web::api_error::ApiError;
-use crate::web::csrf::BrowserSecret;
 use crate::web::form::Form;
 use crate::web::page::{self, FormTarget, Layout};
-use crate::web::seal::{Sealed, led_by_another_site};
+use crate::web::seal::led_by_another_site;
 
 #[derive(Template)]
 #[template(path = "login.html")]
@@ -124,9 +124,11 @@ pub async fn handle(
         (None, None) => Offer::of(&state, &headers, &address).await?,
         _ => None,
     };
-    let secure = state.platform.origin.is_secure();
-    let (secret, set_cookie) =
-        BrowserSecret::of_browser(&headers, secure, &*state.platform.entropy);
+    let NewForm {
+        csrf,
+        shown,
+        set_cookie,
+    } = NewForm::of(&state, &headers);
     let page = Page {
         frame: Layout::new(&state.platform.origin),
         way_back: ReturnLink::of(&state, &address).await,
@@ -140,8 +142,8 @@ pub async fn handle(
         left,
         profile: page_path(paths::PROFILE, &address, &[]),
         providers: providers(&state),
-        csrf: secret.form_token(),
-        shown: secret.seal(Sealed::Form, state.platform.clock.now()),
+        csrf,
+        shown,
         led: led_by_another_site(&headers),
     };
     let target = FormTarget::of_sign_in(&state.platform.origin);

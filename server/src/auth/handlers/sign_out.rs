@@ -12,11 +12,9 @@ use axum::response::{IntoResponse as _, Response};
 use super::token::IGNORED_BODY_BYTES;
 use super::{browser_session, guest, leave};
 use crate::auth::AuthState;
-use crate::domain::player::PlayerState;
 use crate::web::api_error::ApiError;
 use crate::web::body;
 use crate::web::client_address::Network;
-use crate::web::cookies;
 use crate::web::cors::AllowedOrigin;
 use crate::web::request_context::Context;
 
@@ -32,32 +30,23 @@ pub async fn handle(
     request_body: Body,
 ) -> Result<Response, ApiError> {
     body::read(request_body, IGNORED_BODY_BYTES).await?;
-    let secure = state.platform.origin.is_secure();
-    let (mut cleared, mut left) = (true, None);
+    let mut session = None;
     if let Some(secret) = browser_session::secret(&state, &headers).await? {
         // A guest whose row was swept can be restored as well.
         let network = Network::of(context.client);
-        let mut session = state.platform.store.lookup_session(&secret.hash()).await?;
+        session = state.platform.store.lookup_session(&secret.hash()).await?;
         if session.is_none() {
             let counted = state.limits.guests.count(network, &caller.audience);
             if counted.await.is_ok() {
                 session = guest::find_or_make(&state, network, &secret).await?;
             }
         }
-        if let Some(session) = session {
-            left = leave::sign_out(&state, &headers, &session.hash, context.own()).await?;
-            // A browser without a cookie would become a new guest, which would get around the
-            // suspension. When the suspension is lifted, the session has ended all the same.
-            cleared = !matches!(session.player.state, PlayerState::Suspended { .. });
-        }
     }
+    let ended = leave::end(&state, &headers, session, context.own()).await?;
     let mut response = StatusCode::NO_CONTENT.into_response();
     let headers = response.headers_mut();
-    if cleared {
-        headers.append(header::SET_COOKIE, cookies::clear_session(secure));
-    }
-    if let Some(left) = left {
-        headers.append(header::SET_COOKIE, left);
+    for cookie in ended {
+        headers.append(header::SET_COOKIE, cookie);
     }
     headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-store"));
     Ok(response)

@@ -11,25 +11,23 @@ use axum::http::{HeaderMap, StatusCode, header};
 use axum::response::Response;
 use subtle::ConstantTimeEq as _;
 
-use super::own_form::OwnForm;
+use super::own_form::{NewForm, OwnForm};
 use super::page_visitor::Visitor;
 use super::return_link::{ReturnLink, page_path};
-use super::start_sign_in::see_other;
 use super::token::suspended;
 use super::{browser_session, leave};
 use crate::auth::AuthState;
-use crate::auth::hand_off::{CODE, decode};
+use crate::auth::hand_off::CODE;
 use crate::auth::redirect::ReturnAddress;
 use crate::domain::game_session::HandOffCode;
-use crate::domain::player::PlayerState;
 use crate::domain::session::SessionHash;
 use crate::web::api_error::ApiError;
-use crate::web::cookies;
-use crate::web::csrf::BrowserSecret;
+use crate::web::cookies::decode;
 use crate::web::form::Form;
 use crate::web::page::{self, FormTarget, Layout};
+use crate::web::redirects::see_other;
 use crate::web::request_context::Context;
-use crate::web::seal::{SHOWN, Sealed};
+use crate::web::seal::SHOWN;
 
 /// Where the page's form is sent.
 pub const FORM: &str = "/sign-out/now";
@@ -80,14 +78,16 @@ pub async fn show(
         }
         Visitor::Suspended { reason, .. } => return Err(suspended(reason)),
     };
-    let secure = state.platform.origin.is_secure();
-    let (secret, set_cookie) =
-        BrowserSecret::of_browser(&headers, secure, &*state.platform.entropy);
+    let NewForm {
+        csrf,
+        shown,
+        set_cookie,
+    } = NewForm::of(&state, &headers);
     let page = Page {
         frame: Layout::new(&state.platform.origin),
         way_back: ReturnLink::of(&state, &address).await,
-        csrf: secret.form_token(),
-        shown: secret.seal(Sealed::Form, state.platform.clock.now()),
+        csrf,
+        shown,
         hurried: fields.field(HURRIED)?.is_some(),
         name,
         is_guest,
@@ -151,18 +151,10 @@ async fn end(
     };
     let (store, hash) = (&state.platform.store, secret.hash());
     let session = store.lookup_session(&hash).await?;
-    let mut left = None;
-    match &session {
-        Some(session) => {
-            left = leave::sign_out(state, headers, &session.hash, context.own()).await?;
-        }
-        None => store.end_blank_session(&hash).await?,
+    if session.is_none() {
+        store.end_blank_session(&hash).await?;
     }
-    let is_suspended = session
-        .is_some_and(|session| matches!(session.player.state, PlayerState::Suspended { .. }));
-    let secure = state.platform.origin.is_secure();
-    let cleared = (!is_suspended).then(|| cookies::clear_session(secure));
-    for cookie in cleared.into_iter().chain(left) {
+    for cookie in leave::end(state, headers, session, context.own()).await? {
         response.headers_mut().append(header::SET_COOKIE, cookie);
     }
     Ok(response)

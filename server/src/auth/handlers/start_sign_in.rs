@@ -26,6 +26,7 @@ use crate::domain::sign_in::{PendingSignIn, StateHash};
 use crate::web::api_error::ApiError;
 use crate::web::client_address::Network;
 use crate::web::limiter::too_many_requests;
+use crate::web::redirects::see_other;
 use crate::web::request_context::Context;
 use crate::web::seal::SHOWN;
 
@@ -205,19 +206,4 @@ pub(super) fn login_path(redirect: Option<&str>, setback: SignInNotice) -> Strin
         .append_pair("problem", setback.code())
         .finish();
     format!("{}?{query}", paths::LOGIN)
-}
-
-/// Returns 303 (RFC 9110 §15.4.4), which turns the form into a `GET` and is never cached. The
-/// current address may contain a code, so the browser does not send it as a referrer.
-pub(super) fn see_other(address: &str) -> Result<Response, ApiError> {
-    let location = HeaderValue::from_str(address).map_err(|error| ApiError::internal(&error))?;
-    let mut response = StatusCode::SEE_OTHER.into_response();
-    let headers = response.headers_mut();
-    headers.insert(header::LOCATION, location);
-    headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-store"));
-    headers.insert(
-        header::REFERRER_POLICY,
-        HeaderValue::from_static("no-referrer"),
-    );
-    Ok(response)
 }

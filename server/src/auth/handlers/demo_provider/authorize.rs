@@ -12,7 +12,6 @@ use axum::http::{HeaderMap, StatusCode};
 use axum::response::Response;
 use platform_protocol::problem::ProblemCode;
 
-use super::super::start_sign_in::see_other;
 use crate::auth::AuthState;
 use crate::auth::demo_provider::grant::{MAX_NAME_CHARS, subject_of};
 use crate::auth::demo_provider::{AUTHORIZE, Asked, DemoProvider};
@@ -20,6 +19,7 @@ use crate::origin::PlatformOrigin;
 use crate::web::api_error::ApiError;
 use crate::web::form::Form;
 use crate::web::page::{self, FormTarget, Layout};
+use crate::web::redirects::see_other;
 
 #[derive(Template)]
 #[template(path = "demo_provider.html")]

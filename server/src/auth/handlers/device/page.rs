@@ -20,7 +20,6 @@ use super::step::{Asking, NO_CODE, NO_SUCH_CODE, Step, ago};
 use crate::auth::AuthState;
 use crate::auth::handlers::page_visitor::Visitor;
 use crate::auth::handlers::return_link::page_path;
-use crate::auth::handlers::start_sign_in::see_other;
 use crate::auth::handlers::token::suspended;
 use crate::auth::redirect::{DEVICE_PAGE, PROOF, ReturnAddress, USER_CODE};
 use crate::clock::Millis;
@@ -31,6 +30,7 @@ use crate::web::client_address::Network;
 use crate::web::csrf::{self, BrowserSecret};
 use crate::web::form::Form;
 use crate::web::limiter::too_many_requests;
+use crate::web::redirects::see_other;
 use crate::web::request_context::Context;
 use crate::web::seal::{SHOWN, Sealed, opened_by_person};
 

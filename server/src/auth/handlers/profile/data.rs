@@ -10,7 +10,6 @@ use axum::response::Response;
 use platform_protocol::problem::ProblemCode;
 use uuid::Uuid;
 
-use super::see_other;
 use crate::auth::AuthState;
 use crate::auth::exports;
 use crate::auth::handlers::own_form::OwnForm;
@@ -19,6 +18,7 @@ use crate::auth::handlers::start_sign_in::{SignInNotice, login_path};
 use crate::auth::handlers::token::suspended;
 use crate::web::api_error::ApiError;
 use crate::web::limiter::too_many_requests;
+use crate::web::redirects::see_other;
 
 /// The path.
 pub const PATH: &str = "/profile/data";
@@ -41,7 +41,7 @@ pub async fn handle(
         Visitor::Suspended { reason, .. } => return Err(suspended(reason)),
         Visitor::Unknown | Visitor::Ended => {
             let address = Some(form.address.as_str());
-            return Ok(see_other(&login_path(address, SignInNotice::NotSaved)));
+            return see_other(&login_path(address, SignInNotice::NotSaved));
         }
     };
     state

@@ -12,7 +12,7 @@ use platform_protocol::paths;
 use platform_protocol::problem::ProblemCode;
 use uuid::Uuid;
 
-use super::{ACCOUNT, ACTION, HURRIED, OTHER_PLAYER, SIGN_OUT, see_other, sign_out};
+use super::{ACCOUNT, ACTION, HURRIED, OTHER_PLAYER, SIGN_OUT, sign_out};
 use crate::auth::AuthState;
 use crate::auth::handlers::own_form::OwnForm;
 use crate::auth::handlers::page_visitor::Visitor;
@@ -29,6 +29,7 @@ use crate::web::cookies;
 use crate::web::csrf::BrowserSecret;
 use crate::web::limiter::too_many_requests;
 use crate::web::page::{self, FormTarget, Layout};
+use crate::web::redirects::see_other;
 use crate::web::request_context::Context;
 use crate::web::seal::{SHOWN, Sealed};
 
@@ -89,7 +90,7 @@ pub async fn show(
 ) -> Result<Response, ApiError> {
     let address = ReturnAddress::from_query(&state, query.as_deref())?;
     let Some((session, deletion)) = visitor(&state, &headers).await? else {
-        return Ok(see_other(&page_path(paths::LOGIN, &address, &[])));
+        return see_other(&page_path(paths::LOGIN, &address, &[]));
     };
     let secure = state.platform.origin.is_secure();
     let (secret, set_cookie) =
@@ -123,7 +124,7 @@ pub async fn change(
     } = OwnForm::read(&state, &headers, body).await?;
     let Some((session, deletion)) = visitor(&state, &headers).await? else {
         let address = Some(address.as_str());
-        return Ok(see_other(&login_path(address, SignInNotice::NotSaved)));
+        return see_other(&login_path(address, SignInNotice::NotSaved));
     };
     let player = session.player.id.to_string();
     let is_other = form.field(ACCOUNT)?.is_some_and(|shown| shown != player);
@@ -147,10 +148,10 @@ pub async fn change(
                 .take_deletion_back(session.player.id, context.own(), now)
                 .await?;
             let saved = [("saved", KEEP)];
-            Ok(see_other(&page_path(paths::PROFILE, &address, &saved)))
+            see_other(&page_path(paths::PROFILE, &address, &saved))
         }
         // Both were done before, perhaps in another tab.
-        (Some(KEEP), None) | (Some(DELETE), Some(_)) => Ok(see_other(&here)),
+        (Some(KEEP), None) | (Some(DELETE), Some(_)) => see_other(&here),
         (Some(DELETE), None) => delete(&state, session, &here, &context).await,
         _ => Err(ProblemCode::InvalidRequest.into()),
     }
@@ -172,7 +173,7 @@ async fn delete(
         .await
         .map_err(too_many_requests)?;
     if !is_proved(state, &session).await? {
-        return Ok(see_other(here));
+        return see_other(here);
     }
     let next = SessionSecret::generate(&*state.platform.entropy);
     let now = state.platform.clock.now();
@@ -183,7 +184,7 @@ async fn delete(
         by: context.own(),
         now,
     };
-    let mut response = see_other(here);
+    let mut response = see_other(here)?;
     match state.platform.store.ask_for_deletion(ask).await? {
         DeletionAsked::At(_) => {
             let cookie = cookies::set_session(&next, state.platform.origin.is_secure());

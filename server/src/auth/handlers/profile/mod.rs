@@ -31,6 +31,7 @@ use crate::web::cookies;
 use crate::web::csrf::{self, BrowserSecret};
 use crate::web::form::Form;
 use crate::web::limiter::too_many_requests;
+use crate::web::redirects::see_other;
 use crate::web::request_context::Context;
 use crate::web::seal::SHOWN;
 
@@ -89,10 +90,10 @@ pub async fn show(
 ) -> Result<Response, ApiError> {
     let address = ReturnAddress::from_query(&state, query.as_deref())?;
     let Some(session) = session(&state, &headers).await? else {
-        return Ok(see_other(&page_path(paths::LOGIN, &address, &[])));
+        return see_other(&page_path(paths::LOGIN, &address, &[]));
     };
     if session.deletion.is_some() {
-        return Ok(see_other(&page_path(deletion::PATH, &address, &[])));
+        return see_other(&page_path(deletion::PATH, &address, &[]));
     }
     let secure = state.platform.origin.is_secure();
     let (secret, set_cookie) =
@@ -130,10 +131,10 @@ pub async fn change(
     let address = ReturnAddress::read(&state, form.field(REDIRECT)?)?;
     let Some(session) = session(&state, &headers).await? else {
         let address = Some(address.as_str());
-        return Ok(see_other(&login_path(address, SignInNotice::NotSaved)));
+        return see_other(&login_path(address, SignInNotice::NotSaved));
     };
     if session.deletion.is_some() {
-        return Ok(see_other(&page_path(deletion::PATH, &address, &[])));
+        return see_other(&page_path(deletion::PATH, &address, &[]));
     }
     let player = session.player.id.to_string();
     let other = form.field(ACCOUNT)?.is_some_and(|shown| shown != player);
@@ -219,7 +220,7 @@ async fn act(
     };
     // After a redirect, a reload does not repeat the action (RFC 9110 §15.4.4).
     let saved = [("saved", action)];
-    Ok(see_other(&page_path(paths::PROFILE, address, &saved)))
+    see_other(&page_path(paths::PROFILE, address, &saved))
 }
 
 /// Ends the session of this browser and leads to the sign-in page: the page's policy does not let
@@ -232,7 +233,7 @@ async fn sign_out(
     context: &Context,
 ) -> Result<Response, ApiError> {
     let left = leave::sign_out(state, headers, &session.hash, context.own()).await?;
-    let mut response = see_other(&page_path(paths::LOGIN, address, &[]));
+    let mut response = see_other(&page_path(paths::LOGIN, address, &[]))?;
     let cookie = cookies::clear_session(state.platform.origin.is_secure());
     for cookie in [cookie].into_iter().chain(left) {
         response.headers_mut().append(header::SET_COOKIE, cookie);
@@ -300,15 +301,4 @@ async fn store_name(
         .store
         .rename_player(player, name, context.own(), now)
         .await
-}
-
-fn see_other(location: &str) -> Response {
-    let mut response = StatusCode::SEE_OTHER.into_response();
-    let headers = response.headers_mut();
-    // Path and query are percent-encoded, so this cannot fail.
-    if let Ok(location) = HeaderValue::from_str(location) {
-        headers.insert(header::LOCATION, location);
-    }
-    headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-store"));
-    response
 }
