@@ -12,6 +12,7 @@
 //! | `truth` | what the crowd knows to be true |
 //! | `counts` | what the platform shows, compared with that |
 //! | `processes` | memory and processor time |
+//! | `soak` | what a server must not gather while nothing else grows |
 //! | `costs` | the processor time of one request of each kind, and what a million players need |
 
 mod browser;
@@ -23,6 +24,7 @@ mod measure;
 mod place;
 mod processes;
 mod requests;
+mod soak;
 mod truth;
 
 use std::fmt::Write as _;
@@ -42,6 +44,7 @@ use self::counts::Counts;
 use self::crowd::Crowd;
 use self::measure::{Kind, Measure};
 use self::requests::Requests;
+use self::soak::Soak;
 use crate::deployer;
 
 /// How many deploys there are in a run.
@@ -105,6 +108,8 @@ pub struct Report {
     pub mismatches: Vec<String>,
     /// How many requests failed.
     pub failed: u64,
+    /// What the servers gathered although the players stayed as many; empty after less than ten minutes.
+    pub gathered: Vec<String>,
 }
 
 /// Simulates it on a platform that nobody else uses.
@@ -125,12 +130,13 @@ pub async fn run(plan: &Plan, place: &Place) -> Report {
     });
     let mut crowd = Crowd::new(plan, Arc::clone(&browser), began);
     let end = began + plan.time;
-    let (before, all_there, ()) = tokio::join!(
+    let (before, all_there, soak, ()) = tokio::join!(
         async { place.processors() },
         async {
             tokio::time::sleep_until(began + plan.arriving).await;
             place.processors()
         },
+        Soak::watch(place, began + plan.arriving, end),
         async {
             let deploying = deploy_now_and_then(&browser, &owner.token, plan, began);
             tokio::join!(crowd.play(end), deploying);
@@ -148,6 +154,7 @@ pub async fn run(plan: &Plan, place: &Place) -> Report {
     let costs = costs_of_requests(&mut crowd, place, &browser, plan, &played).await;
     let mut tables = browser.measure.tables(plan.arriving, played.time);
     tables.push_str(&programs(plan, [&before, &all_there, &after], &memories));
+    tables.push_str(&soak.table());
     tables.push_str(&costs.table());
     tables.push_str(&costs.million(plan.beat));
     eprintln!("{tables}\neverything is measured; now the counts of the platform are compared");
@@ -165,6 +172,7 @@ pub async fn run(plan: &Plan, place: &Place) -> Report {
         text,
         mismatches,
         failed: browser.measure.failed() + costs.failed,
+        gathered: soak.gathered(),
     }
 }
 

@@ -7,6 +7,7 @@ use tempfile::TempDir;
 
 use super::Plan;
 use super::processes;
+use super::soak::Reading;
 use crate::followers::UNLIMITED;
 use crate::hostile_provider::HostileProvider;
 use crate::owner::Owner;
@@ -91,6 +92,36 @@ impl Place {
             Self::One { server, .. } => vec![server.address],
             Self::Several(cluster, _) => cluster.nodes.iter().map(|node| node.address).collect(),
         }
+    }
+
+    /// Each process of the server.
+    fn servers(&self) -> Vec<u32> {
+        match self {
+            Self::One { server, .. } => vec![server.id()],
+            Self::Several(cluster, _) => {
+                let nodes = cluster.nodes.iter();
+                nodes.map(|node| node.process.id()).collect()
+            }
+        }
+    }
+
+    /// What its servers have gathered by now.
+    pub(super) fn reading(&self) -> Reading {
+        let mut reading = Reading::default();
+        for id in self.servers() {
+            reading.memory += processes::memory(id);
+            reading.files += processes::files(id) as f64;
+        }
+        if let Self::One { data, .. } = self {
+            let files = std::fs::read_dir(data.path())
+                .into_iter()
+                .flatten()
+                .flatten();
+            let logs = files.filter(|file| file.file_name().to_string_lossy().ends_with("-wal"));
+            let bytes: u64 = logs.flat_map(|log| log.metadata()).map(|of| of.len()).sum();
+            reading.log = bytes as f64 / f64::from(1 << 20);
+        }
+        reading
     }
 
     /// Each of its programs with its process id, and this one.
