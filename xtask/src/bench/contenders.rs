@@ -29,20 +29,22 @@ pub(super) struct Settings {
     pub(super) unlimited: bool,
     /// Whether requests that wait too long are refused.
     pub(super) overload: bool,
+    /// Whether it counts what it does, for `/metrics`.
+    pub(super) metrics: bool,
 }
 
 /// The loads that take turns.
-pub(super) const CONTENDERS: usize = 6;
+pub(super) const CONTENDERS: usize = 7;
 
 /// The running servers and the load for each.
 pub(super) struct Contenders {
-    /// In the order of the figures: bare with p256, bare with ring, returning, new guest,
-    /// oidc-provider, and bare with p256 again.
+    /// In the order of the figures: bare with p256, bare with ring, returning, the same with metrics,
+    /// new guest, oidc-provider, and bare with p256 again.
     pub(super) loads: [Load; CONTENDERS],
     returning: Process,
     /// The head of the returning guest's request, for `paced_load`.
     head: String,
-    _others: [Process; 4],
+    _others: [Process; 5],
 }
 
 impl Contenders {
@@ -52,6 +54,11 @@ impl Contenders {
         let bare = Process::start(&mut Command::new(&example))?;
         let bare_ring = Process::start(Command::new(&example).arg("ring"))?;
         let returning = server(workspace, &folder.join("returning"), Settings::default())?;
+        let settings = Settings {
+            metrics: true,
+            ..Settings::default()
+        };
+        let metered = server(workspace, &folder.join("metered"), settings)?;
         let settings = Settings {
             unlimited: true,
             ..Settings::default()
@@ -66,6 +73,7 @@ impl Contenders {
         )?;
 
         let cookie = visit(&returning)?;
+        let metered_cookie = visit(&metered)?;
         let name = "bare signing handler";
         let of_bare = |bare| load(folder, name, bare, "bare", "/token", &script(&[], None));
         let loads = [
@@ -78,6 +86,14 @@ impl Contenders {
                 "returning",
                 "/token",
                 &token_script(&returning, Some(&cookie)),
+            )?,
+            load(
+                folder,
+                "returning guest with metrics",
+                &metered,
+                "metered",
+                "/token",
+                &token_script(&metered, Some(&metered_cookie)),
             )?,
             load(
                 folder,
@@ -102,7 +118,7 @@ impl Contenders {
             loads,
             returning,
             head,
-            _others: [bare, bare_ring, new_guest, oidc_provider],
+            _others: [bare, bare_ring, metered, new_guest, oidc_provider],
         })
     }
 
@@ -144,6 +160,9 @@ pub(super) fn server(workspace: &Workspace, data: &Path, settings: Settings) -> 
     }
     if settings.overload {
         server.env("PLATFORM_OVERLOAD_MILLIS", "20");
+    }
+    if settings.metrics {
+        server.env("PLATFORM_OPERATIONS_LISTEN", "127.0.0.1:0");
     }
     Process::start(&mut server)
 }
