@@ -7,7 +7,7 @@ use std::process::Command;
 use anyhow::{Context, Result, ensure};
 
 use super::process::{Process, Site, cookie};
-use super::wrk::{Load, script};
+use super::wrk::{Load, get_script, script};
 use crate::workspace::Workspace;
 
 /// A rate that no load reaches.
@@ -34,17 +34,17 @@ pub(super) struct Settings {
 }
 
 /// The loads that take turns.
-pub(super) const CONTENDERS: usize = 7;
+pub(super) const CONTENDERS: usize = 8;
 
 /// The running servers and the load for each.
 pub(super) struct Contenders {
     /// In the order of the figures: bare with p256, bare with ring, returning, the same with metrics,
-    /// new guest, oidc-provider, and bare with p256 again.
+    /// new guest, oidc-provider, better-auth, and bare with p256 again.
     pub(super) loads: [Load; CONTENDERS],
     returning: Process,
     /// The head of the returning guest's request, for `paced_load`.
     head: String,
-    _others: [Process; 5],
+    _others: [Process; 6],
 }
 
 impl Contenders {
@@ -64,13 +64,8 @@ impl Contenders {
             ..Settings::default()
         };
         let new_guest = server(workspace, &folder.join("new-guest"), settings)?;
-        let oidc_provider = Process::start(
-            Command::new("node")
-                .arg("bench-oidc-provider.mjs")
-                .current_dir(workspace.root.join("tests/npm"))
-                .env("NODE_ENV", "production")
-                .stderr(File::create(folder.join("oidc-provider.log"))?),
-        )?;
+        let oidc_provider = of_node(workspace, folder, ("npm", "bench-oidc-provider.mjs"))?;
+        let better_auth = of_node(workspace, folder, ("peers", "better-auth.mjs"))?;
 
         let cookie = visit(&returning)?;
         let metered_cookie = visit(&metered)?;
@@ -111,6 +106,14 @@ impl Contenders {
                 "/token",
                 &client_credentials(),
             )?,
+            load(
+                folder,
+                "better-auth",
+                &better_auth,
+                "better-auth",
+                "/api/auth/token",
+                &anonymous_session(&better_auth)?,
+            )?,
             of_bare(&bare)?,
         ];
         let head = Self::head(&returning, &cookie);
@@ -118,7 +121,14 @@ impl Contenders {
             loads,
             returning,
             head,
-            _others: [bare, bare_ring, metered, new_guest, oidc_provider],
+            _others: [
+                bare,
+                bare_ring,
+                metered,
+                new_guest,
+                oidc_provider,
+                better_auth,
+            ],
         })
     }
 
@@ -213,6 +223,34 @@ pub(super) fn token_script(server: &Site, cookie: Option<&str>) -> String {
     let mut headers = vec![("Host", host.as_str()), ("Origin", origin.as_str())];
     headers.extend(cookie.map(|cookie| ("Cookie", cookie)));
     script(&headers, None)
+}
+
+/// Starts a server of `tests/<package>` that runs in Node.js.
+fn of_node(
+    workspace: &Workspace,
+    folder: &Path,
+    (package, program): (&str, &str),
+) -> Result<Process> {
+    Process::start(
+        Command::new("node")
+            .arg(program)
+            .current_dir(workspace.root.join("tests").join(package))
+            .env("NODE_ENV", "production")
+            .stderr(File::create(folder.join(format!("{program}.log")))?),
+    )
+}
+
+/// Signs an anonymous player in at `tests/peers/better-auth.mjs`, and returns the script that asks for
+/// tokens in its session.
+fn anonymous_session(server: &Site) -> Result<String> {
+    let host = server.address.to_string();
+    let headers = format!(
+        "Content-Type: application/json\r\nOrigin: {}\r\n",
+        server.origin
+    );
+    let response = server.send("POST", &host, "/api/auth/sign-in/anonymous", &headers, "{}")?;
+    let cookie = cookie(&response).context("better-auth set no cookie")?;
+    Ok(get_script(&[("Host", &host), ("Cookie", cookie)]))
 }
 
 /// The client of `tests/npm/bench-oidc-provider.mjs`: its id and its secret

@@ -1,26 +1,26 @@
-//! Deployed files compared with the same files from Debian's nginx, and from hyper and axum alone,
-//! which show what the libraries allow. All come from memory: nginx's from the system's cache.
+//! Deployed files compared with the same files from Debian's nginx and Caddy, and from hyper and axum
+//! alone, which show what the libraries allow. All come from memory: nginx's and Caddy's from the
+//! system's cache.
 
 use std::path::Path;
-use std::process::{Child, Command, Stdio};
+use std::process::Command;
 
 use anyhow::{Context, Result, ensure};
 use serde::Serialize;
 
 use super::figures::{Goal, goal};
+use super::file_servers::FileServer;
 use super::process::{Process, Site};
 use super::statistics::{Estimate, Limit, median_of};
 use super::wrk::{self, Load};
-use crate::terminal::{self, Stopwatch};
+use crate::terminal;
 use crate::workspace::Workspace;
 
 /// Rounds; each round measures every server once.
 const ROUNDS: usize = 9;
-/// How long nginx may take to listen.
-const PATIENCE: std::time::Duration = std::time::Duration::from_secs(10);
 
-/// The servers: ours, nginx, hyper alone, and axum alone.
-const SERVERS: usize = 4;
+/// The servers: ours, nginx, hyper alone, axum alone, and Caddy.
+const SERVERS: usize = 5;
 
 /// What the rounds gave for one request.
 #[derive(Clone, Copy, Debug, Default, Serialize)]
@@ -33,6 +33,8 @@ pub(super) struct Answers {
     pub(super) hyper: Estimate,
     /// Those of a handler of axum that does nothing else.
     pub(super) axum: Estimate,
+    /// Those of Caddy.
+    pub(super) caddy: Estimate,
     /// Ours divided by nginx's.
     pub(super) ratio: Estimate,
     /// Those of hyper divided by nginx's.
@@ -74,11 +76,11 @@ impl Hosting {
     pub(super) fn markdown(&self) -> Vec<String> {
         let mut lines = vec![
             String::new(),
-            "| deployed files, responses/s | platform | nginx | hyper alone | axum alone | platform / nginx | hyper / nginx |".to_owned(),
-            "|---|---:|---:|---:|---:|---:|---:|".to_owned(),
+            "| deployed files, responses/s | platform | nginx | hyper alone | axum alone | Caddy | platform / nginx | hyper / nginx |".to_owned(),
+            "|---|---:|---:|---:|---:|---:|---:|---:|".to_owned(),
         ];
         lines.extend(self.kinds().map(|(name, of)| {
-            let rates = [of.ours, of.nginx, of.hyper, of.axum].map(|rate| rate.cell(0));
+            let rates = [of.ours, of.nginx, of.hyper, of.axum, of.caddy].map(|rate| rate.cell(0));
             let ratios = [of.ratio, of.hyper_ratio].map(|ratio| ratio.cell(2));
             format!(
                 "| {name} | {} | {} |",
@@ -88,70 +90,6 @@ impl Hosting {
         }));
         lines
     }
-}
-
-/// A running nginx; it ends when this is dropped.
-struct Nginx {
-    child: Child,
-    port: u16,
-}
-
-impl Nginx {
-    /// Serves `folder` with nginx's fastest settings.
-    fn start(folder: &Path) -> Result<Self> {
-        let port = std::net::TcpListener::bind(("127.0.0.1", 0))?
-            .local_addr()?
-            .port();
-        let file = folder.join("nginx.conf");
-        std::fs::write(&file, configuration(folder, port))
-            .with_context(|| format!("cannot write {}", file.display()))?;
-        let child = Command::new("nginx")
-            .arg("-p")
-            .arg(folder)
-            .arg("-c")
-            .arg(&file)
-            .args(["-e", "nginx-errors.log"])
-            .stdin(Stdio::null())
-            .spawn()
-            .context("nginx cannot be started")?;
-        let nginx = Self { child, port };
-        let stopwatch = Stopwatch::start();
-        while std::net::TcpStream::connect(("127.0.0.1", port)).is_err() {
-            ensure!(stopwatch.elapsed() < PATIENCE, "nginx does not listen");
-            std::thread::yield_now();
-        }
-        Ok(nginx)
-    }
-}
-
-impl Drop for Nginx {
-    fn drop(&mut self) {
-        // At a signal the master ends its workers; a kill would leave them running.
-        let id = self.child.id().to_string();
-        let _ = Command::new("kill").arg(&id).status();
-        let _ = self.child.wait();
-    }
-}
-
-/// The settings: the file is served as it is on the disk, without another lookup.
-fn configuration(folder: &Path, port: u16) -> String {
-    let folder = folder.display();
-    format!(
-        "daemon off;\nworker_processes auto;\npid {folder}/nginx.pid;\nuser root;\n\
-         events {{ worker_connections 1024; }}\n\
-         http {{\n\
-           access_log off;\n  sendfile on;\n  tcp_nopush on;\n  tcp_nodelay on;\n\
-           keepalive_requests 1000000000;\n  open_file_cache max=100;\n\
-           client_body_temp_path {folder}/n1;\n  proxy_temp_path {folder}/n2;\n\
-           fastcgi_temp_path {folder}/n3;\n  uwsgi_temp_path {folder}/n4;\n\
-           scgi_temp_path {folder}/n5;\n\
-           server {{\n    listen 127.0.0.1:{port} backlog=1024;\n    root {folder};\n\
-             location /file.js.br {{\n\
-               default_type text/javascript;\n      add_header Content-Encoding br;\n\
-               add_header Cache-Control no-cache;\n      add_header Vary Accept-Encoding;\n\
-             }}\n    location /large.bin {{\n      add_header Cache-Control no-cache;\n    }}\n\
-           }}\n}}\n"
-    )
 }
 
 /// Starts a server that does nothing but return the file.
@@ -212,19 +150,16 @@ pub(super) fn measure(workspace: &Workspace, folder: &Path) -> Result<Hosting> {
     std::fs::create_dir_all(&folder)?;
     let ours =
         Process::start(Command::new(workspace.binary(true, "examples/hosted_file")).arg(&folder))?;
-    let nginx = Nginx::start(&folder)?;
+    let (nginx, caddy) = (FileServer::nginx(&folder)?, FileServer::caddy(&folder)?);
     let hyper = bare(workspace, &folder, "hyper")?;
     let axum = bare(workspace, &folder, "axum")?;
-    let of_nginx = Site {
-        address: ([127, 0, 0, 1], nginx.port).into(),
-        origin: "http://localhost".to_owned(),
-    };
     let any = || "localhost".to_owned();
     let servers: [Server; SERVERS] = [
         Server::of("ours", &ours, ours.host("bench"), "/file.js")?,
-        Server::of("nginx", &of_nginx, any(), "/file.js.br")?,
+        Server::of("nginx", &nginx.site(), any(), "/file.js.br")?,
         Server::of("hyper", &hyper, any(), "/file.js")?,
         Server::of("axum", &axum, any(), "/file.js")?,
+        Server::of("caddy", &caddy.site(), any(), "/file.js")?,
     ];
     let mut loads = Vec::new();
     for server in &servers {
@@ -258,6 +193,7 @@ fn medians(rounds: &[[[f64; SERVERS]; 3]]) -> Hosting {
             nginx: rate(1),
             hyper: rate(2),
             axum: rate(3),
+            caddy: rate(4),
             ratio: ratio(0),
             hyper_ratio: ratio(2),
         }
@@ -293,7 +229,7 @@ mod tests {
 
     #[test]
     fn a_ratio_is_the_median_of_the_rounds_ratios() {
-        let round = |ours, nginx| [[ours, nginx, 2.0 * nginx, nginx]; 3];
+        let round = |ours, nginx| [[ours, nginx, 2.0 * nginx, nginx, nginx / 2.0]; 3];
         let measured = medians(&[round(9.0, 10.0), round(1.0, 1.0), round(5.0, 2.0)]);
         assert!((measured.file.ratio.value - 1.0).abs() < 1e-9);
         assert!((measured.large.hyper_ratio.value - 2.0).abs() < 1e-9);

@@ -6,6 +6,7 @@
 mod connections;
 mod contenders;
 mod figures;
+mod file_servers;
 mod followers;
 mod growth;
 mod hosting;

@@ -7,7 +7,7 @@ use anyhow::{Context, Result};
 
 use super::figures::{Goal, goal};
 use super::statistics::{Estimate, Limit, median};
-use crate::command::{cargo, output};
+use crate::command::{cargo, command, output, run};
 use crate::workspace::Workspace;
 use crate::{drivers, terminal};
 
@@ -23,20 +23,26 @@ const SLOW: &str = "chromium, 6 × slower";
 
 /// Loads a page in every engine, again and again, and returns the medians.
 pub(super) fn measure(workspace: &Workspace) -> Result<InBrowsers> {
-    terminal::note("bench: starting the runtime in browsers");
-    of_example(workspace, "startup")
+    terminal::note("bench: starting the runtime, and scripts of others, in browsers");
+    let peers = workspace.root.join("tests/peers");
+    run(command("npm", &peers).args(["run", "--silent", "build"]))?;
+    of_example(
+        workspace,
+        "startup",
+        &[&peers.join("dist").to_string_lossy()],
+    )
 }
 
 /// Plays games with the runtime and without it, in turns, and returns what a frame costs in both, and
 /// what calls cost.
 pub(super) fn measure_frames(workspace: &Workspace) -> Result<InBrowsers> {
     terminal::note("bench: playing games with the runtime and without it");
-    of_example(workspace, "overhead")
+    of_example(workspace, "overhead", &[])
 }
 
 /// Runs an example that prints the values of its rounds, and returns their medians.
-fn of_example(workspace: &Workspace, name: &str) -> Result<InBrowsers> {
-    let example = ["run", "--quiet", "--example", name];
+fn of_example(workspace: &Workspace, name: &str, arguments: &[&str]) -> Result<InBrowsers> {
+    let example = [&["run", "--quiet", "--example", name, "--"], arguments].concat();
     let json = output(&mut drivers::add_to(
         cargo(&workspace.root, &example),
         workspace,

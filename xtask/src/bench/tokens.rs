@@ -1,4 +1,4 @@
-//! Tokens: the server's endpoint beside handlers that only sign, and beside another provider.
+//! Tokens: the server's endpoint beside handlers that only sign, and beside other services.
 
 use std::path::Path;
 
@@ -64,6 +64,8 @@ pub(super) struct Tokens {
     pub(super) new_guest: Series,
     /// Access tokens of npm's oidc-provider.
     pub(super) oidc_provider: Series,
+    /// Tokens of anonymous players of npm's better-auth.
+    pub(super) better_auth: Series,
     /// The 99th percentile of the returning guest with half the requests a second that the server
     /// can answer, in milliseconds.
     pub(super) half_load_p99: Estimate,
@@ -120,7 +122,7 @@ impl Tokens {
         ]
     }
 
-    fn named(&self) -> [(&'static str, &Series); 6] {
+    fn named(&self) -> [(&'static str, &Series); 7] {
         [
             ("bare axum handler, one p256 signature", &self.bare),
             ("bare axum handler, one ring signature", &self.bare_ring),
@@ -131,6 +133,7 @@ impl Tokens {
             ),
             ("`POST /token`, new guest", &self.new_guest),
             ("npm oidc-provider, client credentials", &self.oidc_provider),
+            ("npm better-auth, anonymous player", &self.better_auth),
         ]
     }
 
@@ -194,6 +197,7 @@ pub(super) fn measure(workspace: &Workspace, folder: &Path) -> Result<Tokens> {
         metered,
         new_guest,
         oidc_provider,
+        better_auth,
         bare_again,
     ] = series;
     let half = (returning.per_second().value / 2.0) as u32;
@@ -213,6 +217,7 @@ pub(super) fn measure(workspace: &Workspace, folder: &Path) -> Result<Tokens> {
         metered,
         new_guest,
         oidc_provider,
+        better_auth,
         half_load_p99: median(&p99),
     })
 }
@@ -244,6 +249,7 @@ pub(super) mod tests {
             metered: twice([14_000.0, 7_000.0, 15_000.0], 9.0),
             new_guest: twice([4_000.0, 3_500.0, 3_100.0], 19.0),
             oidc_provider: twice([2_000.0, 1_000.0, 2_000.0], 40.0),
+            better_auth: twice([400.0, 200.0, 400.0], 160.0),
             half_load_p99: Estimate::certain(1.0),
         }
     }
@@ -258,6 +264,7 @@ pub(super) mod tests {
             metered: series(&[8_000.0; 6], 20.1),
             new_guest: series(&[2_999.0; 6], 21.0),
             oidc_provider: series(&[5_000.0; 6], 1.0),
+            better_auth: series(&[1_000.0; 6], 1.0),
             half_load_p99: Estimate::certain(2.1),
         }
     }

@@ -246,6 +246,15 @@ pub(super) const STEPS: &[Step] = &[
         fix: Fix::NpmPackages("tests/foreign-games"),
     },
     Step {
+        name: "npm packages of peers",
+        why: "what games use in place of the platform, to measure it beside",
+        must: &[Bench],
+        may: &[],
+        without: "",
+        check: Check::NpmPackages("tests/peers"),
+        fix: Fix::NpmPackages("tests/peers"),
+    },
+    Step {
         name: "npm packages of bundlers",
         why: "they make the names that deployed files have, and the server is to know them",
         must: &[Test],
@@ -495,8 +504,8 @@ pub(super) const STEPS: &[Step] = &[
     },
     Step {
         name: "Caddy",
-        why: "one of the documents' dev servers, and a proxy in front of the platform",
-        must: &[Test],
+        why: "what hosting is measured beside, one of the documents' dev servers, and a proxy in front of the platform",
+        must: &[Test, Bench],
         may: &[],
         without: "",
         check: Check::Programs(&["caddy"]),
