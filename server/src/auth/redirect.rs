@@ -16,6 +16,7 @@ use crate::auth::hand_off::{self, STATE, TO};
 use crate::domain::device::UserCode;
 use crate::games::catalogue::Game;
 use crate::web::api_error::ApiError;
+use crate::web::cookies;
 use crate::web::seal::may_be_seal;
 
 /// The name of the parameter in queries and forms.
@@ -78,7 +79,7 @@ impl ReturnAddress {
             .catalogue
             .game_at(&to)
             .filter(|game| game.is_apart)?;
-        hand_off::decode(&wanted)?;
+        cookies::decode(&wanted)?;
         let page = Self::of_frame(state, &game, &wanted);
         (page.0 == given).then_some(page)
     }

@@ -28,6 +28,9 @@ pub(super) struct Reading {
     pub(super) log: f64,
 }
 
+/// One figure of a reading.
+type Figure = fn(&Reading) -> f64;
+
 /// The readings of a run, from the moment at which all players are there.
 #[derive(Debug, Default)]
 pub(super) struct Soak {
@@ -48,7 +51,7 @@ impl Soak {
     }
 
     /// The median of one figure in a quarter of the readings: 0 to 3.
-    fn quarter(&self, number: usize, figure: fn(&Reading) -> f64) -> f64 {
+    fn quarter(&self, number: usize, figure: Figure) -> f64 {
         let count = self.readings.len() / 4;
         let quarter = self.readings.iter().skip(number * count).take(count);
         let mut figures: Vec<f64> = quarter.map(figure).collect();
@@ -65,7 +68,7 @@ impl Soak {
     pub(super) fn table(&self) -> String {
         let mut text =
             "\nservers, medians of the quarters of the time with all players\n".to_owned();
-        let rows: [(&str, fn(&Reading) -> f64); 3] = [
+        let rows: [(&str, Figure); 3] = [
             ("memory MiB", |reading| reading.memory),
             ("open files", |reading| reading.files),
             ("write-ahead log MiB", |reading| reading.log),
@@ -84,7 +87,7 @@ impl Soak {
         if self.readings.len() < ENOUGH {
             return sentences;
         }
-        let rows: [(&str, fn(&Reading) -> f64); 2] = [
+        let rows: [(&str, Figure); 2] = [
             ("memory", |reading| reading.memory),
             ("the number of open files", |reading| reading.files),
         ];

@@ -1,6 +1,5 @@
 //! What a hostile game, a stolen code and a crowd cannot do.
 
-use platform_server::domain::clock::Clock as _;
 use platform_server::domain::game_session::HAND_OFF_MILLIS;
 use reqwest::{Method, StatusCode};
 use url::Url;

@@ -3,7 +3,6 @@
 
 use std::collections::BTreeMap;
 
-use platform_server::domain::clock::Clock as _;
 use reqwest::{Method, StatusCode};
 use url::Url;
 
@@ -35,6 +34,25 @@ pub(super) struct Browser<'app> {
     /// The cookies, by host.
     pub(super) jar: BTreeMap<String, BTreeMap<String, String>>,
     pub(super) keeps_cookies: bool,
+}
+
+/// Where a navigation ended, and what led there.
+pub(super) struct Visit {
+    /// Every address, the first one as well.
+    pub(super) addresses: Vec<String>,
+    pub(super) answers: Vec<Answer>,
+}
+
+impl Visit {
+    pub(super) fn page(&self) -> (&str, &Answer) {
+        (self.addresses.last().unwrap(), self.answers.last().unwrap())
+    }
+
+    /// The code that the auth service put into an address.
+    pub(super) fn code_address(&self) -> &str {
+        let mut addresses = self.addresses.iter();
+        addresses.find(|address| address.contains("code=")).unwrap()
+    }
 }
 
 impl<'app> Browser<'app> {

@@ -2,27 +2,8 @@
 
 use reqwest::{Method, StatusCode};
 
-use super::browser::{Browser, NAVIGATION, apart, games, session};
-use crate::support::{Answer, TestApp};
-
-/// Where a navigation ended, and what led there.
-struct Visit {
-    /// Every address, the first one as well.
-    addresses: Vec<String>,
-    answers: Vec<Answer>,
-}
-
-impl Visit {
-    fn page(&self) -> (&str, &Answer) {
-        (self.addresses.last().unwrap(), self.answers.last().unwrap())
-    }
-
-    /// The code that the auth service put into an address.
-    fn code_address(&self) -> &str {
-        let mut addresses = self.addresses.iter();
-        addresses.find(|address| address.contains("code=")).unwrap()
-    }
-}
+use super::browser::{Browser, NAVIGATION, apart, games};
+use crate::support::TestApp;
 
 #[tokio::test]
 async fn a_first_visit_goes_once_over_the_auth_service_and_every_game_has_the_same_player() {

@@ -9,8 +9,8 @@ use std::sync::Arc;
 
 use axum::body::Body;
 use axum::extract::{RawQuery, State};
-use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
-use axum::response::{IntoResponse as _, Response};
+use axum::http::{HeaderMap, StatusCode, header};
+use axum::response::Response;
 use platform_protocol::paths;
 use platform_protocol::problem::ProblemCode;
 use url::form_urlencoded;
