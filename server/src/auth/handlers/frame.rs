@@ -6,7 +6,6 @@
 use std::sync::Arc;
 
 use askama::Template;
-use axum::body::Body;
 use axum::extract::{RawQuery, State};
 use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse as _, Response};
@@ -127,13 +126,12 @@ pub async fn submit(
     State(state): State<Arc<AuthState>>,
     context: Context,
     headers: HeaderMap,
-    body: Body,
-) -> Result<Response, ApiError> {
-    let OwnForm {
+    OwnForm {
         form,
         secret,
         address,
-    } = OwnForm::read(&state, &headers, body).await?;
+    }: OwnForm,
+) -> Result<Response, ApiError> {
     let query = address.as_str().split_once('?').map(|(_, query)| query);
     let query = Form::of_query(query);
     let game = game_to(&state, &query)?;

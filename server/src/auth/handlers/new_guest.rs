@@ -3,7 +3,6 @@
 
 use std::sync::Arc;
 
-use axum::body::Body;
 use axum::extract::State;
 use axum::http::{HeaderMap, header};
 use axum::response::Response;
@@ -36,13 +35,12 @@ pub async fn handle(
     State(state): State<Arc<AuthState>>,
     context: Context,
     headers: HeaderMap,
-    body: Body,
-) -> Result<Response, ApiError> {
-    let OwnForm {
+    OwnForm {
         form,
         secret,
         address,
-    } = OwnForm::read(&state, &headers, body).await?;
+    }: OwnForm,
+) -> Result<Response, ApiError> {
     let secure = state.platform.origin.is_secure();
     let was_shown = secret.was_shown(form.field(SHOWN)?, state.platform.clock.now());
     let mut left = None;

@@ -1,6 +1,8 @@
 //! A form of the auth service's own pages, with the fields that all of them have.
 
-use axum::body::Body;
+use std::sync::Arc;
+
+use axum::extract::{FromRef, FromRequest, Request};
 use axum::http::{HeaderMap, HeaderValue};
 
 use crate::auth::AuthState;
@@ -34,29 +36,33 @@ impl NewForm {
 }
 
 /// A submitted form of one of the service's own pages.
-pub(super) struct OwnForm {
+#[derive(Debug)]
+pub struct OwnForm {
     /// The fields.
-    pub(super) form: Form,
+    pub form: Form,
     /// The secret of the browser for which the form was made.
-    pub(super) secret: BrowserSecret,
+    pub secret: BrowserSecret,
     /// The return address of its page.
-    pub(super) address: ReturnAddress,
+    pub address: ReturnAddress,
 }
 
-impl OwnForm {
-    /// Reads a form, and rejects one that does not come from a page of ours in this browser.
-    ///
-    /// # Errors
-    /// `not-allowed` for a form that is not ours, `invalid-request`,
-    /// `invalid-redirect`, `unsupported-media-type`, `payload-too-large`.
-    pub(super) async fn read(
-        state: &AuthState,
-        headers: &HeaderMap,
-        body: Body,
-    ) -> Result<Self, ApiError> {
-        let form = Form::read(headers, body).await?;
+impl<S> FromRequest<S> for OwnForm
+where
+    S: Send + Sync,
+    Arc<AuthState>: FromRef<S>,
+{
+    type Rejection = ApiError;
+
+    /// Reads a form, and rejects one that does not come from a page of ours in this browser:
+    /// `not-allowed` for a form that is not ours, `invalid-request`, `invalid-redirect`,
+    /// `unsupported-media-type`, `payload-too-large`.
+    async fn from_request(request: Request, state: &S) -> Result<Self, ApiError> {
+        let state: &Arc<AuthState> = &Arc::from_ref(state);
+        let (parts, body) = request.into_parts();
+        let form = Form::read(&parts.headers, body).await?;
         let (secure, auth_url) = (state.platform.origin.is_secure(), &state.platform.auth_url);
-        let secret = check_form(headers, secure, auth_url, form.field(csrf::FIELD)?)?;
+        let token = form.field(csrf::FIELD)?;
+        let secret = check_form(&parts.headers, secure, auth_url, token)?;
         let address = ReturnAddress::read(state, form.field(REDIRECT)?)?;
         Ok(Self {
             form,

@@ -4,7 +4,6 @@
 use std::sync::Arc;
 
 use askama::Template;
-use axum::body::Body;
 use axum::extract::{RawQuery, State};
 use axum::http::{HeaderMap, StatusCode, header};
 use axum::response::Response;
@@ -172,13 +171,12 @@ pub async fn restore(
     State(state): State<Arc<AuthState>>,
     context: Context,
     headers: HeaderMap,
-    body: Body,
-) -> Result<Response, ApiError> {
-    let OwnForm {
+    OwnForm {
         form,
         secret,
         address,
-    } = OwnForm::read(&state, &headers, body).await?;
+    }: OwnForm,
+) -> Result<Response, ApiError> {
     let secure = state.platform.origin.is_secure();
     let guest = form.field(GUEST)?.and_then(|id| id.parse().ok());
     let guest: Uuid = guest.ok_or(ProblemCode::InvalidRequest)?;

@@ -5,7 +5,6 @@
 use std::sync::Arc;
 
 use askama::Template;
-use axum::body::Body;
 use axum::extract::{RawQuery, State};
 use axum::http::{HeaderMap, StatusCode, header};
 use axum::response::Response;
@@ -110,13 +109,12 @@ pub async fn submit(
     State(state): State<Arc<AuthState>>,
     context: Context,
     headers: HeaderMap,
-    body: Body,
-) -> Result<Response, ApiError> {
-    let OwnForm {
+    OwnForm {
         form,
         secret,
         address,
-    } = OwnForm::read(&state, &headers, body).await?;
+    }: OwnForm,
+) -> Result<Response, ApiError> {
     if !secret.was_shown(form.field(SHOWN)?, state.platform.clock.now()) {
         let path = page_path(
             platform_protocol::paths::SIGN_OUT,

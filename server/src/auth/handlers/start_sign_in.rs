@@ -3,7 +3,6 @@
 
 use std::sync::Arc;
 
-use axum::body::Body;
 use axum::extract::{RawPathParams, State};
 use axum::http::{HeaderMap, header};
 use axum::response::Response;
@@ -86,15 +85,14 @@ pub async fn handle(
     path: RawPathParams,
     context: Context,
     headers: HeaderMap,
-    body: Body,
-) -> Result<Response, ApiError> {
-    let provider = provider_of(&state, &path)?;
-    let secure = state.platform.origin.is_secure();
-    let OwnForm {
+    OwnForm {
         form,
         secret: browser,
         address: redirect,
-    } = OwnForm::read(&state, &headers, body).await?;
+    }: OwnForm,
+) -> Result<Response, ApiError> {
+    let provider = provider_of(&state, &path)?;
+    let secure = state.platform.origin.is_secure();
     let again = form.field(AGAIN)?.is_some();
     let who = match form.field(ANOTHER)? {
         _ if again => Who::Again,

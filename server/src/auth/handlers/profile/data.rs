@@ -31,9 +31,8 @@ pub const PATH: &str = "/profile/data";
 pub async fn handle(
     State(state): State<Arc<AuthState>>,
     headers: HeaderMap,
-    body: Body,
+    form: OwnForm,
 ) -> Result<Response, ApiError> {
-    let form = OwnForm::read(&state, &headers, body).await?;
     let player = match Visitor::of(&state, &headers).await? {
         Visitor::Guest(session) | Visitor::Account(session) | Visitor::Leaving(session, _) => {
             session.player.id

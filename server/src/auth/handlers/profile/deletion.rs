@@ -4,7 +4,6 @@
 use std::sync::Arc;
 
 use askama::Template;
-use axum::body::Body;
 use axum::extract::{RawQuery, State};
 use axum::http::{HeaderMap, StatusCode, header};
 use axum::response::Response;
@@ -115,13 +114,12 @@ pub async fn change(
     State(state): State<Arc<AuthState>>,
     context: Context,
     headers: HeaderMap,
-    body: Body,
-) -> Result<Response, ApiError> {
-    let OwnForm {
+    OwnForm {
         form,
         secret,
         address,
-    } = OwnForm::read(&state, &headers, body).await?;
+    }: OwnForm,
+) -> Result<Response, ApiError> {
     let Some((session, deletion)) = visitor(&state, &headers).await? else {
         let address = Some(address.as_str());
         return see_other(&login_path(address, SignInNotice::NotSaved));
