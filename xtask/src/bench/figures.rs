@@ -448,7 +448,7 @@ mod tests {
     fn a_run_without_samples_says_nothing_of_speed() {
         let mut empty = good();
         empty.tokens.returning = Series::new();
-        assert_eq!(with(Verdict::Unclear, &empty).len(), 4);
+        assert_eq!(with(Verdict::Unclear, &empty).len(), 5);
         assert!(
             empty
                 .markdown(&empty.goals())

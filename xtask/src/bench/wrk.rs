@@ -11,7 +11,7 @@ use crate::command::output;
 /// Parallel connections.
 const CONNECTIONS: usize = 64;
 /// Seconds of one measurement.
-const SECONDS: &str = "4";
+const SECONDS: &str = "2";
 
 /// A request that is repeated.
 pub(super) struct Load {
