@@ -138,7 +138,7 @@ pub async fn run(plan: &Plan, place: &Place) -> Report {
         },
         Soak::watch(place, began + plan.arriving, end),
         async {
-            let deploying = deploy_now_and_then(&browser, &owner.token, plan, began);
+            let deploying = deploy_now_and_then(&browser, place, plan, began);
             tokio::join!(crowd.play(end), deploying);
         }
     );
@@ -217,7 +217,7 @@ fn programs(plan: &Plan, processors: [&Used; 3], memories: &Used) -> String {
 
 /// Deploys a new version of a game now and then. Whoever opens its page after the response must see
 /// this version, on whatever node.
-async fn deploy_now_and_then(browser: &Browser, token: &str, plan: &Plan, began: Instant) {
+async fn deploy_now_and_then(browser: &Browser, place: &Place, plan: &Plan, began: Instant) {
     for number in 1..DEPLOYS {
         let at = began + plan.time * number / DEPLOYS;
         tokio::time::sleep_until(at).await;
@@ -228,7 +228,9 @@ async fn deploy_now_and_then(browser: &Browser, token: &str, plan: &Plan, began:
         );
         let files = [("index.html".to_owned(), page.into_bytes())];
         let archive = deployer::archive(&files);
-        let deploy = browser.requests.deploy(game, token, archive);
+        // A token of the beginning would have expired.
+        let token = place.owner().await.token;
+        let deploy = browser.requests.deploy(game, &token, archive);
         let outcome = match browser.client.send(deploy).await {
             Ok(answer) if answer.status == 201 => shows(browser, game, number).await,
             Ok(answer) => Err(format!("status {}", answer.status)),
