@@ -61,10 +61,12 @@ impl Held {
     }
 
     /// Whether the browser need not be sent to the auth service: its session comes from there, or
-    /// the player may not play. A guest who plays this game alone is not left so for ever.
+    /// the player may not play. A guest who plays this game alone is not left so for ever, and who
+    /// plays this game alone keeps the cookie at the auth service.
     #[must_use]
     pub fn is_settled(&self, now: Millis) -> bool {
         match self {
+            Self::Child(_, found) if found.wants_hand_off(now) => false,
             Self::Lone(..) => matches!(
                 self.status(now),
                 Some(SessionStatus::Leaving(_) | SessionStatus::Suspended(_))

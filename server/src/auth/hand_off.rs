@@ -36,8 +36,11 @@ const TRIED: &str = "platform-continued=1";
 
 /// The maximum number of bytes of the path and the query that a visitor asked for.
 const MAX_PATH_BYTES: usize = 2_048;
-/// The maximum number of bytes of a state: hash, separator, and the path in base64url.
-const MAX_STATE_BYTES: usize = 43 + 1 + MAX_PATH_BYTES.div_ceil(3) * 4;
+/// The maximum number of bytes of a state: hash, path in base64url, and the mark of a second pass,
+/// with separators.
+const MAX_STATE_BYTES: usize = 43 + 1 + MAX_PATH_BYTES.div_ceil(3) * 4 + AGAIN.len();
+/// The end of the state of a second pass.
+const AGAIN: &str = ".2";
 
 /// What a hand-off carries there and back: the SHA-256 of the nonce in the browser, and the path and
 /// query that the visitor asked for. The auth service reads nothing of it but its form.
@@ -47,6 +50,8 @@ pub struct HandOffState {
     pub nonce: [u8; 32],
     /// The path and query, which begin with a slash.
     pub path: String,
+    /// Whether this is the second time that the browser is sent away for one page.
+    pub is_again: bool,
 }
 
 impl HandOffState {
@@ -57,19 +62,24 @@ impl HandOffState {
             return None;
         }
         let (nonce, path) = text.split_once('.')?;
+        let first = path.strip_suffix(AGAIN);
+        let (path, is_again) = (first.unwrap_or(path), first.is_some());
         let path = String::from_utf8(URL_SAFE_NO_PAD.decode(path).ok()?).ok()?;
         is_path(&path).then_some(())?;
         Some(Self {
             nonce: cookies::decode(nonce)?,
             path,
+            is_again,
         })
     }
 
-    /// Returns the parameter: base64url and one full stop.
+    /// Returns the parameter: base64url and full stops.
     #[must_use]
     pub fn text(&self) -> String {
         let nonce = URL_SAFE_NO_PAD.encode(self.nonce);
-        format!("{nonce}.{}", URL_SAFE_NO_PAD.encode(&self.path))
+        let path = URL_SAFE_NO_PAD.encode(&self.path);
+        let end = if self.is_again { AGAIN } else { "" };
+        format!("{nonce}.{path}{end}")
     }
 
     /// The part of the nonce cookie's name that tells several of them apart.
@@ -86,6 +96,12 @@ impl HandOffState {
         let nonce = cookies::read_nonce(headers, secure, &self.id())?;
         let hash: [u8; 32] = Sha256::digest(nonce).into();
         Some(hash.ct_eq(&self.nonce).into())
+    }
+
+    /// Whether another hand-off of this browser is under way.
+    #[must_use]
+    pub fn has_company(&self, headers: &HeaderMap, secure: bool) -> bool {
+        cookies::has_other_nonce(headers, secure, &self.id())
     }
 
     /// Returns the `Set-Cookie` value that removes the nonce.
@@ -174,7 +190,7 @@ pub async fn begin_if_needed(
     }
     match Held::of(state, game, (headers, Embedding::Top)).await {
         Ok(held) if held.is_settled(state.platform.clock.now()) => None,
-        Ok(_) => begin(state, game, path_and_query.to_owned()).ok(),
+        Ok(_) => begin(state, game, path_and_query.to_owned(), false).ok(),
         Err(error) => {
             let error = chain(&error);
             tracing::warn!(error, "a game's session could not be looked up");
@@ -183,15 +199,21 @@ pub async fn begin_if_needed(
     }
 }
 
-/// Returns the redirect with which a hand-off begins.
+/// Returns the redirect with which a hand-off begins, or its second pass.
 ///
 /// # Errors
 /// Returns an error if the address cannot be a header.
-pub fn begin(state: &AuthState, game: &Game, path: String) -> Result<Response, ApiError> {
+pub fn begin(
+    state: &AuthState,
+    game: &Game,
+    path: String,
+    is_again: bool,
+) -> Result<Response, ApiError> {
     let nonce: [u8; 32] = state.platform.entropy.bytes();
     let wanted = HandOffState {
         nonce: Sha256::digest(nonce).into(),
         path,
+        is_again,
     };
     let query = form_urlencoded::Serializer::new(String::new())
         .append_pair(TO, &game.origin)
@@ -224,9 +246,16 @@ mod tests {
         let state = HandOffState {
             nonce: [9; 32],
             path: "/level?a=%2F&b=c".to_owned(),
+            is_again: false,
         };
         assert_eq!(HandOffState::parse(&state.text()), Some(state.clone()));
         assert!(state.text().len() <= MAX_STATE_BYTES);
+        let again = HandOffState {
+            is_again: true,
+            ..state.clone()
+        };
+        assert_eq!(HandOffState::parse(&again.text()), Some(again.clone()));
+        assert_eq!(HandOffState::parse(&format!("{}.2", again.text())), None);
         let with = |path: &str| {
             let path = path.to_owned();
             HandOffState::parse(

@@ -2,5 +2,7 @@
 
 mod attacks;
 mod browser;
+mod lasting;
 mod sessions;
+mod together;
 mod visits;

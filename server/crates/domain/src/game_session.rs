@@ -12,14 +12,22 @@
 use sha2::{Digest as _, Sha256};
 use uuid::Uuid;
 
-use super::session::{Session, SessionHash, SessionSecret};
+use super::session::{SESSION_MILLIS, Session, SessionHash, SessionSecret};
 use crate::clock::Millis;
 use crate::cookie_secret::cookie_secret;
 
 /// How long a code of a hand-off may be redeemed.
 pub const HAND_OFF_MILLIS: Millis = 60_000;
-/// How long a session of a game is kept whose visitor never played.
-pub const BLANK_MILLIS: Millis = 30 * 24 * 60 * 60 * 1_000;
+/// How long a session of a game is kept whose visitor never played. Anybody can make many of them.
+pub const BLANK_MILLIS: Millis = DAY_MILLIS;
+/// The maximum number of sessions of one game that come from one session at the auth service: of a
+/// tab, and of frames on several other sites.
+pub const PER_PARENT: i64 = 16;
+/// The age of a session of a game at which its browser is sent over the auth service again, so that
+/// its cookie there does not age out while the player plays this game alone.
+pub const HAND_OFF_AGAIN_MILLIS: Millis = SESSION_MILLIS / 2;
+
+const DAY_MILLIS: Millis = 24 * 60 * 60 * 1_000;
 
 cookie_secret! {
     /// The value of a game's cookie before it is encoded: 256 random bits.
@@ -113,6 +121,9 @@ pub struct Redemption {
     pub state: [u8; 32],
     /// The game's new session.
     pub session: GameSessionHash,
+    /// The guest-to-be, if the browser's session at the auth service is blank: a guest whom this
+    /// game knew before. `None` for that of the code.
+    pub returning: Option<Uuid>,
     /// Now.
     pub now: Millis,
 }
@@ -128,10 +139,29 @@ pub struct GameSession {
     pub parent: SessionHash,
     /// The audience of the game.
     pub game: String,
+    /// When it began.
+    pub created_at: Millis,
     /// When its use was last stored.
     pub used_at: Millis,
     /// That session and its player; `None` if it is blank.
     pub session: Option<Session>,
+}
+
+impl GameSession {
+    /// Whether it is time for its browser to pass over the auth service again.
+    #[must_use]
+    pub const fn wants_hand_off(&self, now: Millis) -> bool {
+        now - self.created_at >= HAND_OFF_AGAIN_MILLIS
+    }
+}
+
+/// A game in which a session at the auth service has one of the game's own.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct GameOfSession {
+    /// The session at the auth service.
+    pub parent: SessionHash,
+    /// The audience of the game.
+    pub game: String,
 }
 
 #[cfg(test)]

@@ -35,13 +35,24 @@ impl SessionSecret {
     /// The names of that guest, best first: always the same ones.
     #[must_use]
     pub fn guest_names(&self) -> Vec<String> {
-        generate_guest_names(&Derived::of(self, b"platform guest name"))
+        guest_names(self.guest_id())
     }
 }
 
-/// Bytes that are derived from a secret for one purpose, in blocks.
+/// The names of the guest with this id, best first: always the same ones, so that a guest whose row
+/// was removed has its name again.
+#[must_use]
+pub fn guest_names(guest: Uuid) -> Vec<String> {
+    let begun = Sha256::new().chain_update(b"platform guest name\0");
+    generate_guest_names(&Derived {
+        begun: begun.chain_update(guest.as_bytes()),
+        block: AtomicU64::new(0),
+    })
+}
+
+/// Bytes that are derived from something for one purpose, in blocks.
 struct Derived {
-    /// Purpose and secret.
+    /// The purpose, and what they are derived from.
     begun: Sha256,
     block: AtomicU64,
 }

@@ -3,8 +3,8 @@
 use platform_domain::audit::Actor;
 use platform_domain::clock::Millis;
 use platform_domain::game_session::{
-    BLANK_MILLIS, GameSession, GameSessionHash, HAND_OFF_MILLIS, HandOff, HandOffHash, Purpose,
-    Redemption,
+    BLANK_MILLIS, GameOfSession, GameSession, GameSessionHash, HAND_OFF_MILLIS, HandOff,
+    HandOffHash, PER_PARENT, Purpose, Redemption,
 };
 use platform_domain::player::UNCONFIRMED_MILLIS;
 use platform_domain::session::{KEPT_MILLIS, SessionHash, SessionStatus};
@@ -39,6 +39,7 @@ fn redemption(hand_off: &HandOff, now: Millis) -> Redemption {
         origin: hand_off.origin.clone(),
         state: hand_off.state,
         session: GameSessionHash(entropy().bytes()),
+        returning: None,
         now,
     }
 }
@@ -108,6 +109,7 @@ pub async fn a_code_is_redeemed_once_by_its_game_and_its_browser(place: &dyn Pla
     let session = found(&*store, &right.session).await;
     assert_eq!((session.player, session.parent), (new.id, new.session));
     assert_eq!((session.game.as_str(), session.used_at), (GAME, right.now));
+    assert_eq!(session.created_at, right.now);
     assert_eq!(session.session.unwrap().player.id, new.id);
     let again = Redemption {
         session: GameSessionHash(entropy().bytes()),
@@ -227,6 +229,95 @@ pub async fn a_blank_session_has_its_guest_to_be_until_it_has_one(place: &dyn Pl
     assert_eq!(blank(&to_be.session).await, None);
     let session = found(&*store, &redemption.session).await.session;
     assert_eq!(session.unwrap().player.id, to_be.id);
+}
+
+pub async fn a_guest_whom_the_game_knew_is_that_of_a_blank_session(place: &dyn Place) {
+    let store = place.open().await;
+    let known = entropy().uuid_v4();
+    let redeemed = async |player, parent| {
+        let code = hand_off(player, parent);
+        store.add_hand_off(code.clone()).await.unwrap();
+        let redemption = Redemption {
+            returning: Some(known),
+            ..redemption(&code, NOW + 1)
+        };
+        assert!(store.redeem_hand_off(redemption.clone()).await.unwrap());
+        redemption.session
+    };
+    let to_be = guest(&["otter"]);
+    let game = redeemed(to_be.id, to_be.session).await;
+    assert_eq!(found(&*store, &game).await.player, known);
+    let blank = store.find_blank_session(&to_be.session).await.unwrap();
+    assert_eq!(blank, Some(known));
+    // A session with a player has no other one.
+    let new = add(&*store, "heron").await;
+    let game = redeemed(new.id, new.session).await;
+    assert_eq!(found(&*store, &game).await.player, new.id);
+}
+
+pub async fn a_session_has_a_bounded_number_of_sessions_of_one_game(place: &dyn Place) {
+    let store = place.open().await;
+    let new = add(&*store, "otter").await;
+    let other = add(&*store, "heron").await;
+    let redeemed = async |code: HandOff, now| {
+        store.add_hand_off(code.clone()).await.unwrap();
+        let redemption = redemption(&code, now);
+        assert!(store.redeem_hand_off(redemption.clone()).await.unwrap());
+        redemption.session
+    };
+    let is_there = async |hash| store.lookup_game_session(hash).await.unwrap().is_some();
+    let first = redeemed(hand_off(new.id, new.session), NOW + 1).await;
+    let second = redeemed(hand_off(new.id, new.session), NOW + 1).await;
+    store.touch_game_session(&first, NOW + 9).await.unwrap();
+    let beside = [
+        redeemed(hand_off(other.id, other.session), NOW + 1).await,
+        redeemed(
+            HandOff {
+                game: "game:other".to_owned(),
+                ..hand_off(new.id, new.session)
+            },
+            NOW + 1,
+        )
+        .await,
+    ];
+    let mut last = second;
+    for _ in 2..PER_PARENT {
+        last = redeemed(hand_off(new.id, new.session), NOW + 2).await;
+    }
+    assert!(is_there(&second).await);
+    // The least recently used one makes room, even for one that is older by its clock.
+    let newest = redeemed(hand_off(new.id, new.session), NOW).await;
+    assert!(!is_there(&second).await);
+    for hash in [&first, &beside[0], &beside[1], &last, &newest] {
+        assert!(is_there(hash).await);
+    }
+}
+
+pub async fn the_games_of_a_players_sessions_are_listed(place: &dyn Place) {
+    let store = place.open().await;
+    let new = add(&*store, "otter").await;
+    let other = add(&*store, "heron").await;
+    let games = async |player| store.list_games_of_sessions(player).await.unwrap();
+    assert_eq!(games(new.id).await, []);
+    child(&*store, new.id, new.session).await;
+    child(&*store, new.id, new.session).await;
+    child(&*store, other.id, other.session).await;
+    let expected = GameOfSession {
+        parent: new.session,
+        game: GAME.to_owned(),
+    };
+    assert_eq!(games(new.id).await, [expected]);
+}
+
+pub async fn a_session_of_a_game_stays_whose_visitor_has_played_another_one(place: &dyn Place) {
+    let store = place.open().await;
+    let to_be = guest(&["otter"]);
+    let game = child(&*store, to_be.id, to_be.session).await;
+    store.add_guest(to_be.clone()).await.unwrap();
+    let sweep = async |now| store.sweep_sessions(now, 10).await.unwrap();
+    assert_eq!(sweep(NOW + 1 + BLANK_MILLIS).await, 0);
+    assert_eq!(sweep(NOW + 9 * BLANK_MILLIS).await, 0);
+    assert_eq!(status(&*store, &game).await, Some(SessionStatus::Good));
 }
 
 pub async fn a_blank_session_ends_when_its_browser_signs_in(place: &dyn Place) {

@@ -3,8 +3,8 @@
 use async_trait::async_trait;
 use platform_domain::clock::Millis;
 use platform_domain::game_session::{
-    BLANK_MILLIS, GameSession, GameSessionHash, HAND_OFF_MILLIS, HandOff, HandOffHash, Purpose,
-    Redemption,
+    BLANK_MILLIS, GameOfSession, GameSession, GameSessionHash, HAND_OFF_MILLIS, HandOff,
+    HandOffHash, PER_PARENT, Purpose, Redemption,
 };
 use platform_domain::session::{KEPT_MILLIS, SessionHash};
 use platform_store::{GameSessionStore, StoreError};
@@ -17,6 +17,9 @@ use super::rows::{bytes, get};
 use super::sessions;
 use super::store::PostgresStore;
 use super::transaction::Transaction;
+
+/// How many other sessions of a game and parent may stay beside a new one.
+const OTHERS: i64 = PER_PARENT - 1;
 
 #[async_trait]
 impl GameSessionStore for PostgresStore {
@@ -54,11 +57,16 @@ impl GameSessionStore for PostgresStore {
                      DELETE FROM hand_offs
                      WHERE code = $3 AND purpose = $4 AND game = $5 AND origin = $6
                          AND state = $7 AND made_at > $8
-                     RETURNING player, parent, game)
+                     RETURNING player, parent, game,
+                         NOT EXISTS (SELECT 1 FROM sessions WHERE hash = parent) AS blank),
+                 room AS (
+                     DELETE FROM game_sessions WHERE hash = ANY(ARRAY(
+                         SELECT hash FROM game_sessions JOIN redeemed USING (parent, game)
+                         ORDER BY used_at DESC OFFSET $10)))
                  INSERT INTO game_sessions
                      (hash, player, parent, game, created_at, used_at, blank)
-                 SELECT $1, player, parent, game, $2, $2,
-                     NOT EXISTS (SELECT 1 FROM sessions WHERE hash = redeemed.parent)
+                 SELECT $1, CASE WHEN blank THEN coalesce($9, player) ELSE player END,
+                     parent, game, $2, $2, blank
                  FROM redeemed RETURNING 1",
                 &[
                     &redemption.session.0.as_slice(),
@@ -69,6 +77,9 @@ impl GameSessionStore for PostgresStore {
                     &redemption.origin,
                     &redemption.state.as_slice(),
                     &(redemption.now - HAND_OFF_MILLIS),
+                    &redemption.returning,
+                    // The new one is not among those that the statement sees.
+                    &OTHERS,
                 ],
             )
             .await?;
@@ -109,7 +120,7 @@ impl GameSessionStore for PostgresStore {
         let row = self
             .main
             .row(
-                "SELECT player, parent, game, used_at FROM game_sessions WHERE hash = $1",
+                "SELECT player, parent, game, created_at, used_at FROM game_sessions WHERE hash = $1",
                 &[&hash.0.as_slice()],
             )
             .await?;
@@ -119,7 +130,8 @@ impl GameSessionStore for PostgresStore {
                 player: get(row, 0)?,
                 parent: SessionHash(bytes(row, 1, "game_sessions", "parent")?),
                 game: get(row, 2)?,
-                used_at: get(row, 3)?,
+                created_at: get(row, 3)?,
+                used_at: get(row, 4)?,
                 session: None,
             })
         };
@@ -138,6 +150,25 @@ impl GameSessionStore for PostgresStore {
             )
             .await?;
         Ok(row.as_ref().map(|row| get(row, 0)).transpose()?)
+    }
+
+    async fn list_games_of_sessions(&self, player: Uuid) -> Result<Vec<GameOfSession>, StoreError> {
+        let rows = self
+            .main
+            .rows(
+                "SELECT DISTINCT parent, game FROM game_sessions
+                 WHERE parent IN (SELECT hash FROM sessions WHERE player = $1)
+                 ORDER BY game, parent",
+                &[&player],
+            )
+            .await?;
+        let games = rows.iter().map(|row| {
+            Ok(GameOfSession {
+                parent: SessionHash(bytes(row, 0, "game_sessions", "parent")?),
+                game: get(row, 1)?,
+            })
+        });
+        Ok(games.collect::<Result<_, Error>>()?)
     }
 
     async fn touch_game_session(
@@ -224,6 +255,16 @@ pub(super) async fn sweep(
     now: Millis,
     limit: i64,
 ) -> Result<usize, StoreError> {
+    // Their visitors have played meanwhile, in another game.
+    database
+        .write(
+            "UPDATE game_sessions SET blank = false WHERE hash = ANY(ARRAY(
+                 SELECT hash FROM game_sessions WHERE blank AND used_at <= $1
+                     AND EXISTS (SELECT 1 FROM sessions WHERE hash = game_sessions.parent)
+                 LIMIT $2 FOR UPDATE SKIP LOCKED))",
+            &[&(now - BLANK_MILLIS), &limit],
+        )
+        .await?;
     let mut swept = 0;
     for (sql, before) in [
         (
@@ -235,6 +276,7 @@ pub(super) async fn sweep(
         (
             "DELETE FROM game_sessions WHERE hash = ANY(ARRAY(
                  SELECT hash FROM game_sessions WHERE blank AND used_at <= $1
+                     AND NOT EXISTS (SELECT 1 FROM sessions WHERE hash = game_sessions.parent)
                  LIMIT $2 FOR UPDATE SKIP LOCKED)) RETURNING 1",
             now - BLANK_MILLIS,
         ),

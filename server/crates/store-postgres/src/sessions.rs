@@ -197,7 +197,8 @@ pub(super) async fn find_of_game(
 ) -> Result<Option<GameSession>, StoreError> {
     let columns = columns();
     let sql = format!(
-        "SELECT {columns}, g.player, g.parent, g.game, g.used_at FROM game_sessions g
+        "SELECT {columns}, g.player, g.parent, g.game, g.created_at, g.used_at
+         FROM game_sessions g
          JOIN sessions s ON s.hash = g.parent JOIN players p ON p.id = s.player WHERE g.hash = $1"
     );
     let Some(row) = database.row(&sql, &[&hash.0.as_slice()]).await? else {
@@ -209,7 +210,8 @@ pub(super) async fn find_of_game(
         player: get(&row, COLUMNS)?,
         parent,
         game: get(&row, COLUMNS + 2)?,
-        used_at: get(&row, COLUMNS + 3)?,
+        created_at: get(&row, COLUMNS + 3)?,
+        used_at: get(&row, COLUMNS + 4)?,
         session: Some(session(parent, &row)?),
     }))
 }

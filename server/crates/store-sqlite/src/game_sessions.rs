@@ -3,8 +3,8 @@
 use async_trait::async_trait;
 use platform_domain::clock::Millis;
 use platform_domain::game_session::{
-    BLANK_MILLIS, GameSession, GameSessionHash, HAND_OFF_MILLIS, HandOff, HandOffHash, Purpose,
-    Redemption,
+    BLANK_MILLIS, GameOfSession, GameSession, GameSessionHash, HAND_OFF_MILLIS, HandOff,
+    HandOffHash, PER_PARENT, Purpose, Redemption,
 };
 use platform_domain::session::{KEPT_MILLIS, SessionHash};
 use platform_store::{GameSessionStore, StoreError};
@@ -68,6 +68,10 @@ impl GameSessionStore for SqliteStore {
 
     async fn find_blank_session(&self, parent: &SessionHash) -> Result<Option<Uuid>, StoreError> {
         self.main.read(|connection| find_blank(connection, parent))
+    }
+
+    async fn list_games_of_sessions(&self, player: Uuid) -> Result<Vec<GameOfSession>, StoreError> {
+        self.main.read(|connection| list_games(connection, player))
     }
 
     async fn touch_game_session(
@@ -137,9 +141,9 @@ fn redeem(connection: &Connection, redemption: &Redemption) -> Result<bool, Erro
     let added = connection
         .prepare_cached(
             "INSERT INTO game_sessions (hash, player, parent, game, created_at, used_at, blank)
-             SELECT ?1, player, parent, game, ?2, ?2,
-                 NOT EXISTS (SELECT 1 FROM sessions WHERE hash = parent)
-             FROM hand_offs
+             SELECT ?1, iif(blank, coalesce(?9, player), player), parent, game, ?2, ?2, blank
+             FROM (SELECT *, NOT EXISTS (SELECT 1 FROM sessions WHERE hash = parent) AS blank
+                   FROM hand_offs)
              WHERE code = ?3 AND purpose = ?4 AND game = ?5 AND origin = ?6 AND state = ?7
                  AND made_at > ?8",
         )?
@@ -151,15 +155,33 @@ fn redeem(connection: &Connection, redemption: &Redemption) -> Result<bool, Erro
             redemption.game,
             redemption.origin,
             redemption.state.as_slice(),
-            redemption.now - HAND_OFF_MILLIS
+            redemption.now - HAND_OFF_MILLIS,
+            redemption.returning.map(Uuid::into_bytes)
         ])?;
     if added == 0 {
         return Ok(false);
     }
+    make_room(connection, &redemption.session)?;
     connection
         .prepare_cached("DELETE FROM hand_offs WHERE code = ?1")?
         .execute([redemption.code.0.as_slice()])?;
     Ok(true)
+}
+
+/// Removes the least recently used sessions of the same game and parent as this one, if there are
+/// too many.
+fn make_room(connection: &Connection, added: &GameSessionHash) -> Result<(), Error> {
+    connection
+        .prepare_cached(
+            "DELETE FROM game_sessions WHERE hash IN
+                 (SELECT other.hash FROM game_sessions other JOIN game_sessions added
+                      ON other.parent = added.parent AND other.game = added.game
+                  WHERE added.hash = ?1
+                  ORDER BY other.hash = added.hash DESC, other.used_at DESC
+                  LIMIT -1 OFFSET ?2)",
+        )?
+        .execute(params![added.0.as_slice(), PER_PARENT])?;
+    Ok(())
 }
 
 fn take_sign_out(
@@ -186,14 +208,16 @@ fn take_sign_out(
 
 fn lookup(connection: &Connection, hash: &GameSessionHash) -> Result<Option<GameSession>, Error> {
     let found = connection
-        .prepare_cached("SELECT player, parent, game, used_at FROM game_sessions WHERE hash = ?1")?
+        .prepare_cached(
+            "SELECT player, parent, game, created_at, used_at FROM game_sessions WHERE hash = ?1",
+        )?
         .query_row([hash.0.as_slice()], |row| {
             let player: Vec<u8> = row.get(0)?;
             let parent = SessionHash(row.get(1)?);
-            Ok((player, parent, row.get(2)?, row.get(3)?))
+            Ok((player, parent, row.get(2)?, row.get(3)?, row.get(4)?))
         })
         .optional()?;
-    let Some((player, parent, game, used_at)) = found else {
+    let Some((player, parent, game, created_at, used_at)) = found else {
         return Ok(None);
     };
     Ok(Some(GameSession {
@@ -201,6 +225,7 @@ fn lookup(connection: &Connection, hash: &GameSessionHash) -> Result<Option<Game
         player: uuid(&player, "game_sessions", "player", String::new)?,
         parent,
         game,
+        created_at,
         used_at,
         session: session_rows::lookup_session(connection, &parent)?,
     }))
@@ -222,6 +247,22 @@ fn find_blank(connection: &Connection, parent: &SessionHash) -> Result<Option<Uu
         return Ok(None);
     }
     uuid(&player, "game_sessions", "player", String::new).map(Some)
+}
+
+fn list_games(connection: &Connection, player: Uuid) -> Result<Vec<GameOfSession>, Error> {
+    let mut statement = connection.prepare_cached(
+        "SELECT DISTINCT parent, game FROM game_sessions
+         WHERE parent IN (SELECT hash FROM sessions WHERE player = ?1) ORDER BY game, parent",
+    )?;
+    let games = statement
+        .query_map([player.as_bytes()], |row| {
+            Ok(GameOfSession {
+                parent: SessionHash(row.get(0)?),
+                game: row.get(1)?,
+            })
+        })?
+        .collect::<Result<_, _>>()?;
+    Ok(games)
 }
 
 fn touch(connection: &Connection, hash: &GameSessionHash, now: Millis) -> Result<(), Error> {
@@ -267,6 +308,14 @@ pub(super) fn remove_of(connection: &Connection, parent: &SessionHash) -> Result
 
 /// Removes what is too old to mean anything, at most `limit` of each. Returns how many rows.
 pub(super) fn sweep(connection: &Connection, now: Millis, limit: i64) -> Result<usize, Error> {
+    // Their visitors have played meanwhile, in another game.
+    connection
+        .prepare_cached(
+            "UPDATE game_sessions SET blank = 0 WHERE hash IN
+                 (SELECT hash FROM game_sessions WHERE blank = 1 AND used_at <= ?1
+                      AND EXISTS (SELECT 1 FROM sessions WHERE hash = parent) LIMIT ?2)",
+        )?
+        .execute(params![now - BLANK_MILLIS, limit])?;
     let mut swept = 0;
     for (sql, before) in [
         (
@@ -276,7 +325,8 @@ pub(super) fn sweep(connection: &Connection, now: Millis, limit: i64) -> Result<
         ),
         (
             "DELETE FROM game_sessions WHERE hash IN
-                 (SELECT hash FROM game_sessions WHERE blank = 1 AND used_at <= ?1 LIMIT ?2)",
+                 (SELECT hash FROM game_sessions WHERE blank = 1 AND used_at <= ?1
+                      AND NOT EXISTS (SELECT 1 FROM sessions WHERE hash = parent) LIMIT ?2)",
             now - BLANK_MILLIS,
         ),
         (

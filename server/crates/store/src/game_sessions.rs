@@ -3,7 +3,7 @@
 use async_trait::async_trait;
 use platform_domain::clock::Millis;
 use platform_domain::game_session::{
-    GameSession, GameSessionHash, HandOff, HandOffHash, Redemption,
+    GameOfSession, GameSession, GameSessionHash, HandOff, HandOffHash, Redemption,
 };
 use platform_domain::session::SessionHash;
 use uuid::Uuid;
@@ -21,7 +21,9 @@ pub trait GameSessionStore: Send + Sync {
 
     /// Redeems a code for a session of a game, in one transaction: the code is gone then. Returns
     /// whether there was such a code, for this game, at this address, for this browser, and made
-    /// less than [`HAND_OFF_MILLIS`](platform_domain::game_session::HAND_OFF_MILLIS) ago.
+    /// less than [`HAND_OFF_MILLIS`](platform_domain::game_session::HAND_OFF_MILLIS) ago. The least
+    /// recently used sessions of this game with the same parent are removed, if there are more than
+    /// [`PER_PARENT`](platform_domain::game_session::PER_PARENT).
     async fn redeem_hand_off(&self, redemption: Redemption) -> Result<bool, StoreError>;
 
     /// Takes a code with which a game asks to end the session from which its own comes. Returns
@@ -41,6 +43,10 @@ pub trait GameSessionStore: Send + Sync {
     /// Returns the guest-to-be of a session at the auth service that is blank: codes or sessions of
     /// games come from it, and it has no player yet.
     async fn find_blank_session(&self, parent: &SessionHash) -> Result<Option<Uuid>, StoreError>;
+
+    /// Returns the games that a player's sessions at the auth service play with a session of the
+    /// game's own, each once.
+    async fn list_games_of_sessions(&self, player: Uuid) -> Result<Vec<GameOfSession>, StoreError>;
 
     /// Records that a session of a game is used at `now`, and that its parent has a player if so.
     async fn touch_game_session(

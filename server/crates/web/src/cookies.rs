@@ -300,6 +300,19 @@ pub fn has_many_nonces(headers: &HeaderMap) -> bool {
     pieces.filter(|piece| is_nonce_name(trim(piece))).count() > MANY
 }
 
+/// Whether a request has the nonce of another hand-off than the one with this id: another tab is
+/// under way, or somebody left the page in between.
+#[must_use]
+pub fn has_other_nonce(headers: &HeaderMap, secure: bool, id: &str) -> bool {
+    let own = nonce_name(secure, id);
+    let lines = headers.get_all(header::COOKIE).iter();
+    let pieces = lines.flat_map(|line| line.as_bytes().split(|byte| *byte == b';'));
+    let names = pieces.filter_map(|piece| trim(piece).split(|byte| *byte == b'=').next());
+    names
+        .filter(|name| is_nonce_name(name))
+        .any(|name| name != own.as_bytes())
+}
+
 /// Reads the nonce of the hand-off with this id: 256 bits.
 #[must_use]
 pub fn read_nonce(headers: &HeaderMap, secure: bool, id: &str) -> Option<[u8; 32]> {
@@ -338,20 +351,41 @@ pub const fn tried_cookie_name(secure: bool) -> &'static str {
     }
 }
 
-/// Whether a hand-off of this browser failed within the last hour.
+/// How long a browser is not sent to the auth service again.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Pause {
+    /// A minute, because something failed that may soon work.
+    Minute,
+    /// An hour, because the auth service knows no player who may play.
+    Hour,
+    /// 30 days, because the auth service has forgotten the player whom the game knows.
+    Month,
+}
+
+impl Pause {
+    const fn life(self) -> Duration {
+        match self {
+            Self::Minute => Duration::minutes(1),
+            Self::Hour => Duration::hours(1),
+            Self::Month => Duration::days(30),
+        }
+    }
+}
+
+/// Whether a hand-off of this browser failed, and the pause after it has not ended.
 #[must_use]
 pub fn was_tried(headers: &HeaderMap, secure: bool) -> bool {
     !matches!(find(headers, tried_cookie_name(secure)), Named::None)
 }
 
-/// Returns the `Set-Cookie` value that records for an hour that a hand-off failed.
+/// Returns the `Set-Cookie` value that records for this long that a hand-off failed.
 #[must_use]
-pub fn set_tried(secure: bool) -> HeaderValue {
+pub fn set_tried(secure: bool, pause: Pause) -> HeaderValue {
     lasting(
         tried_cookie_name(secure),
         "1".to_owned(),
         secure,
-        Duration::hours(1),
+        pause.life(),
     )
 }
 

@@ -11,15 +11,19 @@ use axum::response::Response;
 use platform_protocol::problem::ProblemCode;
 use serde::Deserialize;
 use sha2::{Digest as _, Sha256};
+use uuid::Uuid;
 
+use super::guest;
 use crate::auth::AuthState;
 use crate::auth::game_visits::{Held, OwnPage};
 use crate::auth::hand_off::{self, CODE, HandOffState, STATE, TO, is_path, opens_tab};
-use crate::domain::game_session::{GameSessionSecret, HandOffCode, Redemption};
+use crate::clock::Millis;
+use crate::domain::errors::chain;
+use crate::domain::game_session::{GameSession, GameSessionSecret, HandOffCode, Redemption};
 use crate::games::catalogue::Game;
 use crate::store::StoreError;
 use crate::web::api_error::ApiError;
-use crate::web::cookies::{self, Embedding, decode};
+use crate::web::cookies::{self, Embedding, Pause, decode};
 use crate::web::form::Form;
 use crate::web::json;
 use crate::web::redirects::see_other;
@@ -32,7 +36,7 @@ const BODY_BYTES: usize = 1_024;
 /// game.
 ///
 /// # Errors
-/// `not-found` for a game that is not apart; `invalid-request`; errors of the store.
+/// `not-found` for a game that is not apart; `invalid-request`.
 pub async fn handle(
     State(state): State<Arc<AuthState>>,
     Extension(game): Extension<Arc<Game>>,
@@ -48,7 +52,7 @@ pub async fn handle(
             return Err(ProblemCode::InvalidRequest.into());
         }
         return if opens_tab(&headers) {
-            hand_off::begin(&state, &game, to.to_owned())
+            hand_off::begin(&state, &game, to.to_owned(), false)
         } else {
             see_other(&format!("{}{to}", game.origin))
         };
@@ -59,61 +63,130 @@ pub async fn handle(
     if wanted.is_of(&headers, secure) != Some(true) {
         return without_nonce(&state, &game, &wanted, &headers).await;
     }
-    let before = Held::of(&state, &game, (&headers, Embedding::Top)).await?;
     let arrived = match query.field(CODE)?.and_then(decode) {
-        Some(code) => arrive(&state, &game, (code, wanted.nonce), before).await?,
-        None => None,
+        Some(code) => arrive(&state, &game, (code, &wanted), &headers).await,
+        // The auth service could not say who it is.
+        None => Ok(Arrived::Without(Some(Pause::Minute))),
     };
-    let mut response = see_other(&wanted.page(&game))?;
+    let arrived = arrived.unwrap_or_else(|error| {
+        let error = chain(&error);
+        tracing::warn!(error, "a visitor of a game could not be taken over");
+        Arrived::Without(Some(Pause::Minute))
+    });
+    let page = wanted.page(&game);
+    let (mut response, pause) = match arrived {
+        Arrived::Again => (
+            hand_off::begin(&state, &game, wanted.path.clone(), true)?,
+            None,
+        ),
+        Arrived::Without(pause) => (see_other(&page)?, pause),
+        Arrived::With { session, pause } => {
+            let mut response = see_other(&page)?;
+            let cookie = cookies::set_game(&session, secure, Embedding::Top);
+            response.headers_mut().append(header::SET_COOKIE, cookie);
+            (response, pause)
+        }
+    };
     let set = response.headers_mut();
     set.append(header::SET_COOKIE, wanted.clear_nonce(secure));
-    if let Some(Arrived { session, .. }) = &arrived {
-        let cookie = cookies::set_game(session, secure, Embedding::Top);
-        set.append(header::SET_COOKIE, cookie);
-    }
-    // Without a player, the next page would begin the next hand-off.
-    if !arrived.is_some_and(|arrived| arrived.has_player) {
-        set.append(header::SET_COOKIE, cookies::set_tried(secure));
+    if let Some(pause) = pause {
+        set.append(header::SET_COOKIE, cookies::set_tried(secure, pause));
     }
     Ok(response)
 }
 
-/// A session of the game that a browser has got.
-struct Arrived {
-    session: GameSessionSecret,
-    /// Whether its player may play. Also of a blank one, whose player comes with the first token.
-    has_player: bool,
+/// What comes of a browser's return from the auth service. A pause keeps the next page from
+/// beginning the next hand-off.
+enum Arrived {
+    /// It has got a session of the game.
+    With {
+        session: GameSessionSecret,
+        pause: Option<Pause>,
+    },
+    /// It stays as it was.
+    Without(Option<Pause>),
+    /// It must go over the auth service once more.
+    Again,
 }
 
-/// Redeems a code for a browser that had the session `before`. Returns nothing if the code is not
-/// valid, or the auth service knows no player while the game knows a guest of its own.
+/// What a browser does with a session that it could have.
+enum Choice {
+    Take,
+    Keep(Option<Pause>),
+    AskAgain,
+}
+
+/// Redeems a code for a browser with a nonce.
 async fn arrive(
     state: &AuthState,
     game: &Game,
-    (code, nonce): ([u8; 32], [u8; 32]),
-    before: Held,
-) -> Result<Option<Arrived>, StoreError> {
-    let Some(session) = redeem(state, game, code, nonce).await? else {
-        return Ok(None);
-    };
+    (code, wanted): ([u8; 32], &HandOffState),
+    headers: &HeaderMap,
+) -> Result<Arrived, StoreError> {
     let (store, now) = (&state.platform.store, state.platform.clock.now());
+    let before = Held::of(state, game, (headers, Embedding::Top)).await?;
+    let returning = match before.swept(game) {
+        Some(swept) => guest::returning(state, &swept, now).await?,
+        None => None,
+    };
+    let session = redeem(state, game, (code, wanted.nonce), returning).await?;
+    let Some(session) = session else {
+        return Ok(Arrived::Without(Some(Pause::Hour)));
+    };
     let hash = session.hash();
     let Some(found) = store.lookup_game_session(&hash).await? else {
-        return Ok(None);
+        return Ok(Arrived::Without(Some(Pause::Minute)));
     };
-    if found.session.is_none() && matches!(before, Held::Lone(..)) && before.is_usable(now) {
-        store.end_game_session(&hash).await?;
-        return Ok(None);
+    let has_company = wanted.has_company(headers, state.platform.origin.is_secure());
+    match choose(&before, &found, (wanted.is_again, has_company), now) {
+        // By what was redeemed, the auth service still knows the blank session.
+        Choice::AskAgain => Ok(Arrived::Again),
+        Choice::Keep(pause) => {
+            store.end_game_session(&hash).await?;
+            Ok(Arrived::Without(pause))
+        }
+        Choice::Take => {
+            if let Held::Child(_, old) = before
+                && old.parent != found.parent
+            {
+                store.end_game_session(&old.hash).await?;
+            }
+            let held = Held::Child(session.clone(), Box::new(found));
+            // Also the player of a blank session may play: the first token makes it.
+            let pause = (!held.is_usable(now)).then_some(Pause::Hour);
+            Ok(Arrived::With { session, pause })
+        }
     }
-    if let Held::Child(_, old) = before {
-        store.end_game_session(&old.hash).await?;
+}
+
+/// Decides what a browser that had the session `before` does with one that it could have, `found`.
+///
+/// Two tabs that are opened together by a new visitor get two blank sessions at the auth service, of
+/// which the browser keeps one. Each tab sees the other's nonce or the game's session that the other
+/// got, and goes once more: now both have the session that the browser has kept.
+fn choose(
+    before: &Held,
+    found: &GameSession,
+    (is_again, has_company): (bool, bool),
+    now: Millis,
+) -> Choice {
+    let is_usable = before.is_usable(now);
+    let child = match before {
+        Held::Child(_, child) if is_usable => Some(child),
+        _ => None,
+    };
+    match child {
+        // Another tab was faster, and its page may use that session at this moment.
+        Some(child) if child.parent == found.parent && !child.wants_hand_off(now) => {
+            Choice::Keep(None)
+        }
+        _ if found.session.is_some() => Choice::Take,
+        // The auth service knows no player.
+        _ if !is_again && (has_company || child.is_some()) => Choice::AskAgain,
+        Some(_) => Choice::Keep(Some(Pause::Month)),
+        None if is_usable => Choice::Keep(Some(Pause::Hour)),
+        None => Choice::Take,
     }
-    let held = Held::Child(session.clone(), Box::new(found));
-    let has_player = held.is_usable(now);
-    Ok(Some(Arrived {
-        session,
-        has_player,
-    }))
 }
 
 /// Responds to a browser that brings no nonce: it has no cookies, or was never sent away. It must
@@ -125,21 +198,21 @@ async fn without_nonce(
     headers: &HeaderMap,
 ) -> Result<Response, ApiError> {
     // Somebody went back to this address, or opened it twice.
-    let held = Held::of(state, game, (headers, Embedding::Top)).await?;
-    let address = if held.is_usable(state.platform.clock.now()) {
-        wanted.page(game)
-    } else {
-        wanted.marked_page(game)
+    let held = Held::of(state, game, (headers, Embedding::Top)).await;
+    let address = match held {
+        Ok(held) if held.is_usable(state.platform.clock.now()) => wanted.page(game),
+        Ok(_) | Err(_) => wanted.marked_page(game),
     };
     see_other(&address)
 }
 
-/// Redeems a code. Returns the session of the game, if the code is valid.
+/// Redeems a code. Returns the session of the game, if the code is valid; `returning` is its
+/// guest-to-be, if it is blank.
 async fn redeem(
     state: &AuthState,
     game: &Game,
-    code: [u8; 32],
-    nonce: [u8; 32],
+    (code, nonce): ([u8; 32], [u8; 32]),
+    returning: Option<Uuid>,
 ) -> Result<Option<GameSessionSecret>, StoreError> {
     let session = GameSessionSecret::generate(&*state.platform.entropy);
     let redemption = Redemption {
@@ -148,6 +221,7 @@ async fn redeem(
         origin: game.origin.clone(),
         state: nonce,
         session: session.hash(),
+        returning,
         now: state.platform.clock.now(),
     };
     let redeemed = state.platform.store.redeem_hand_off(redemption).await?;
@@ -183,7 +257,7 @@ pub async fn redeem_in_frame(
     let code = decode(&from_tab.code).ok_or(ProblemCode::InvalidRequest)?;
     let wanted = decode(&from_tab.state).ok_or(ProblemCode::InvalidRequest)?;
     let nonce: [u8; 32] = Sha256::digest(wanted).into();
-    let Some(session) = redeem(&state, &game, code, nonce).await? else {
+    let Some(session) = redeem(&state, &game, (code, nonce), None).await? else {
         return Err(ApiError::new(ProblemCode::NotAllowed)
             .with_detail("This code is not valid any more. Please open the sign-in page again."));
     };

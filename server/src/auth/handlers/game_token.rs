@@ -15,7 +15,7 @@ use crate::auth::AuthState;
 use crate::auth::game_visits::{Held, OwnPage};
 use crate::clock::Millis;
 use crate::domain::errors::chain;
-use crate::domain::game_session::{GameSession, GameSessionHash, GameSessionSecret};
+use crate::domain::game_session::{BLANK_MILLIS, GameSession, GameSessionHash, GameSessionSecret};
 use crate::domain::session::{RENEW_MILLIS, Session, SessionSecret};
 use crate::games::catalogue::Game;
 use crate::games::takedown;
@@ -79,6 +79,10 @@ impl Visit<'_> {
         let session = match found.session {
             Some(session) => session,
             None => {
+                if self.now - found.used_at >= BLANK_MILLIS / 2 {
+                    // Otherwise it might be swept before it has a player.
+                    touch(self.state, &found.hash, self.now).await;
+                }
                 let first = (found.player, found.parent);
                 let audience = &self.page.caller.audience;
                 match guest::make_first(self.state, audience, self.network, first).await? {

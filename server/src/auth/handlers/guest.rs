@@ -8,9 +8,8 @@ use uuid::Uuid;
 use crate::auth::AuthState;
 use crate::clock::Millis;
 use crate::domain::errors::chain;
-use crate::domain::player::Player;
-use crate::domain::session::{Session, SessionHash, SessionSecret};
-use crate::domain::username::generate_guest_names;
+use crate::domain::player::{Player, PlayerState};
+use crate::domain::session::{BACK_MILLIS, Session, SessionHash, SessionSecret, guest_names};
 use crate::platform::metrics::GuestKind;
 use crate::store::{GuestCap, NewGuest, StoreError};
 use crate::web::api_error::ApiError;
@@ -44,21 +43,25 @@ pub(super) async fn make(
     }
     let now = state.platform.clock.now();
     let cap = state.platform.config.guest_cap(now);
-    let mut secret = fresh;
+    let store = &state.platform.store;
     if let Some(held) = held {
-        secret = kept_or(state, &held, secret).await?;
-        if let Some(player) = bring_back(state, network, (&held, &secret), cap).await? {
-            return Ok(Made::Guest(player, secret));
+        let back = who_returns(state, &held, fresh.clone()).await?;
+        if let Some(player) = bring_back(state, network, &back, cap).await? {
+            return Ok(Made::Guest(player, back.session));
+        }
+        // A game of the same browser may have made the guest of its blank session at this moment.
+        if let Some(session) = store.lookup_session(&back.session.hash()).await? {
+            return Ok(Made::Guest(session.player, back.session));
         }
     }
     let guest = NewGuest {
         awaiting: Some(audience.to_owned()),
         cap,
-        ..of_secret(&secret, secret.hash(), network, now)
+        ..new_guest(fresh.guest_id(), fresh.hash(), network, now)
     };
-    let player = state.platform.store.add_guest(guest).await?;
+    let player = store.add_guest(guest).await?;
     state.platform.metrics.guest(GuestKind::New);
-    Ok(Made::Guest(player, secret))
+    Ok(Made::Guest(player, fresh))
 }
 
 /// What comes of the first token of a blank session.
@@ -88,13 +91,8 @@ pub(super) async fn make_first(
     }
     let (store, now) = (&state.platform.store, state.platform.clock.now());
     let guest = NewGuest {
-        id: player,
-        usernames: generate_guest_names(&*state.platform.entropy),
-        session: parent,
-        address: network.to_string(),
         cap: state.platform.config.guest_cap(now),
-        awaiting: None,
-        now,
+        ..new_guest(player, parent, network, now)
     };
     match store.bring_back_guest(guest).await {
         Ok(_) => state.platform.metrics.guest(GuestKind::New),
@@ -106,17 +104,37 @@ pub(super) async fn make_first(
     Ok(session.map_or(First::Taken, |session| First::Session(Box::new(session))))
 }
 
-/// Creates the guest of a cookie without a session again, with a new session. Returns `None` if the derived player is
-/// different by now, such as an account.
+/// Returns the guest who would come back with this cookie, which has no session: its row was swept,
+/// or it was brought back just now. `None` if the derived player is different by now, such as an
+/// account.
+///
+/// # Errors
+/// Errors of the store.
+pub(super) async fn returning(
+    state: &AuthState,
+    held: &SessionSecret,
+    now: Millis,
+) -> Result<Option<Uuid>, StoreError> {
+    let guest = held.guest_id();
+    let comes_back = match state.platform.store.find_player(guest).await? {
+        None => true,
+        Some(player) => player.state == PlayerState::Guest && now - player.created_at < BACK_MILLIS,
+    };
+    Ok(comes_back.then_some(guest))
+}
+
+/// Creates a guest again, with a session. Returns `None` if there is a different player with its id
+/// by now, such as an account.
 async fn bring_back(
     state: &AuthState,
     network: Network,
-    (held, secret): (&SessionSecret, &SessionSecret),
+    back: &Returning,
     cap: Option<GuestCap>,
 ) -> Result<Option<Player>, StoreError> {
+    let (hash, now) = (back.session.hash(), state.platform.clock.now());
     let guest = NewGuest {
         cap,
-        ..of_secret(held, secret.hash(), network, state.platform.clock.now())
+        ..new_guest(back.guest, hash, network, now)
     };
     match state.platform.store.bring_back_guest(guest).await {
         Ok(player) => {
@@ -128,20 +146,32 @@ async fn bring_back(
     }
 }
 
-/// Returns the secret of the session that the guest of a cookie without a session gets: a fresh one,
-/// since clients must not choose their secret, or that of a blank session, which the platform
-/// remembers.
-async fn kept_or(
+/// The guest of a cookie without a session, and the session that it gets.
+struct Returning {
+    guest: Uuid,
+    session: SessionSecret,
+}
+
+/// Returns the guest of a cookie without a session: the one that is derived from it, with a fresh
+/// session, since clients must not choose their secret; or the guest-to-be of a blank session, which
+/// the platform remembers.
+async fn who_returns(
     state: &AuthState,
     held: &SessionSecret,
     fresh: SessionSecret,
-) -> Result<SessionSecret, StoreError> {
-    let blank = state
-        .platform
-        .store
-        .find_blank_session(&held.hash())
-        .await?;
-    Ok(if blank.is_some() { held.clone() } else { fresh })
+) -> Result<Returning, StoreError> {
+    let store = &state.platform.store;
+    let blank = store.find_blank_session(&held.hash()).await?;
+    Ok(match blank {
+        Some(guest) => Returning {
+            guest,
+            session: held.clone(),
+        },
+        None => Returning {
+            guest: held.guest_id(),
+            session: fresh,
+        },
+    })
 }
 
 /// Returns the session of a cookie, for requests that do more with it than play. A guest whose row
@@ -158,24 +188,17 @@ pub(super) async fn find_or_make(
         return Ok(Some(session));
     }
     let fresh = SessionSecret::generate(&*state.platform.entropy);
-    let secret = kept_or(state, held, fresh).await?;
-    let back = bring_back(state, network, (held, &secret), None).await?;
-    if back.is_none() {
-        return Ok(None);
-    }
-    state.platform.store.lookup_session(&secret.hash()).await
+    let back = who_returns(state, held, fresh).await?;
+    bring_back(state, network, &back, None).await?;
+    let hash = back.session.hash();
+    state.platform.store.lookup_session(&hash).await
 }
 
-/// Returns the guest that is derived from a secret.
-fn of_secret(
-    secret: &SessionSecret,
-    session: SessionHash,
-    network: Network,
-    now: Millis,
-) -> NewGuest {
+/// Returns a guest with this id, who counts for its network at once.
+fn new_guest(id: Uuid, session: SessionHash, network: Network, now: Millis) -> NewGuest {
     NewGuest {
-        id: secret.guest_id(),
-        usernames: secret.guest_names(),
+        id,
+        usernames: guest_names(id),
         session,
         address: network.to_string(),
         cap: None,

@@ -19,7 +19,7 @@ use crate::auth::AuthState;
 use crate::auth::hand_off::{CODE, HandOffState, STATE, TO, opens_tab};
 use crate::clock::Millis;
 use crate::domain::game_session::{GameSession, HandOff, HandOffCode, Purpose};
-use crate::domain::session::{SessionHash, SessionSecret, SessionStatus};
+use crate::domain::session::{RENEW_MILLIS, SessionHash, SessionSecret, SessionStatus};
 use crate::games::catalogue::Game;
 use crate::store::StoreError;
 use crate::web::api_error::ApiError;
@@ -51,23 +51,32 @@ impl Parent {
         };
         let hash = secret.hash();
         let store = &state.platform.store;
-        let Some(session) = store.lookup_session(&hash).await? else {
-            let blank = store.find_blank_session(&hash).await?;
-            return Ok(match blank {
-                Some(player) => Self {
+        let mut session = store.lookup_session(&hash).await?;
+        if session.is_none() {
+            if let Some(player) = store.find_blank_session(&hash).await? {
+                return Ok(Self {
                     session: hash,
                     player,
                     cookie: None,
-                },
-                // Clients must not choose their secret.
-                None => Self::blank(state),
-            });
+                });
+            }
+            // A first token may just have made its guest.
+            session = store.lookup_session(&hash).await?;
+        }
+        let Some(session) = session else {
+            // Clients must not choose their secret, but the guest whose row was swept comes back.
+            let returning = guest::returning(state, &secret, now).await?;
+            return Ok(Self::blank_for(state, returning));
         };
         let renewed = match session.status(now) {
             SessionStatus::Stranger => return Ok(Self::blank(state)),
             SessionStatus::Good => {
                 guest::see(state, &session.player, now).await;
-                session.wants_renewal(now) && renew(state, &hash, now).await
+                if session.wants_renewal(now) {
+                    renew(state, &hash, now).await;
+                }
+                // Tokens of games renew the session as well, but not the cookie.
+                now - session.created_at >= RENEW_MILLIS
             }
             SessionStatus::Expired | SessionStatus::Leaving(_) | SessionStatus::Suspended(_) => {
                 false
@@ -82,11 +91,16 @@ impl Parent {
     }
 
     fn blank(state: &AuthState) -> Self {
+        Self::blank_for(state, None)
+    }
+
+    /// Returns a blank session whose guest-to-be is `returning`, or a new one.
+    fn blank_for(state: &AuthState, returning: Option<Uuid>) -> Self {
         let secret = SessionSecret::generate(&*state.platform.entropy);
         let secure = state.platform.origin.is_secure();
         Self {
             session: secret.hash(),
-            player: secret.guest_id(),
+            player: returning.unwrap_or_else(|| secret.guest_id()),
             cookie: Some(cookies::set_session(&secret, secure)),
         }
     }

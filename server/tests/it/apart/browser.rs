@@ -64,6 +64,15 @@ impl<'app> Browser<'app> {
         }
     }
 
+    /// Returns a browser with the same cookies.
+    pub(super) fn copy(&self) -> Self {
+        Self {
+            app: self.app,
+            jar: self.jar.clone(),
+            keeps_cookies: self.keeps_cookies,
+        }
+    }
+
     pub(super) fn host(address: &str) -> String {
         let url = Url::parse(address).unwrap();
         format!("{}:{}", url.host_str().unwrap(), url.port().unwrap())
