@@ -3,6 +3,7 @@
 mod attacks;
 mod browser;
 mod lasting;
+mod profile;
 mod sessions;
 mod together;
 mod visits;

@@ -12,7 +12,9 @@ use crate::auth::handlers::sign_in_page;
 use crate::auth::redirect::{DELETION_PAGE, ReturnAddress};
 use crate::domain::date::Date;
 use crate::domain::device::client_name;
+use crate::domain::game_session::GameOfSession;
 use crate::domain::session::{Session, SessionHash, SessionSummary};
+use crate::games::page_metadata;
 use crate::web::api_error::ApiError;
 use crate::web::csrf::BrowserSecret;
 use crate::web::page::{self, FormTarget, Layout};
@@ -60,7 +62,14 @@ struct Browser {
     is_here: bool,
     since: Date,
     used: Date,
+    /// The names of the games on sites of their own that it is signed in at, at most [`GAMES`].
+    games: Vec<String>,
+    /// How many more such games there are.
+    more_games: usize,
 }
+
+/// How many games of a browser the page names.
+const GAMES: usize = 8;
 
 struct Linked {
     provider: String,
@@ -105,9 +114,11 @@ impl Page {
         let now = state.platform.clock.now();
         let player = session.player;
         let sessions = state.platform.store.list_sessions(player.id, now).await?;
+        let games = state.platform.store.list_games_of_sessions(player.id);
+        let games = games.await?;
         let mut browsers: Vec<Browser> = sessions
             .into_iter()
-            .map(|one| Browser::of(one, &session.hash))
+            .map(|one| Browser::of(state, one, &session.hash, &games))
             .collect();
         // The sort is stable: the others stay in the order of their use.
         browsers.sort_by_key(|browser| !browser.is_here);
@@ -160,8 +171,23 @@ impl Page {
 }
 
 impl Browser {
-    fn of(session: SessionSummary, here: &SessionHash) -> Self {
+    fn of(
+        state: &AuthState,
+        session: SessionSummary,
+        here: &SessionHash,
+        games: &[GameOfSession],
+    ) -> Self {
+        let games = games.iter().filter(|game| game.parent == session.hash);
+        let mut games: Vec<String> = games
+            .filter_map(|game| name_of(state, &game.game))
+            .collect();
+        games.sort_unstable();
+        games.dedup();
+        let more_games = games.len().saturating_sub(GAMES);
+        games.truncate(GAMES);
         Self {
+            games,
+            more_games,
             id: session.hash.public_id(),
             is_here: session.hash == *here,
             name: session.browser.unwrap_or_else(|| "A browser".to_owned()),
@@ -169,6 +195,13 @@ impl Browser {
             used: Date::of(session.renewed_at),
         }
     }
+}
+
+/// Returns the name of the game with this audience; `None` if it is gone.
+fn name_of(state: &AuthState, audience: &str) -> Option<String> {
+    let label = audience.strip_prefix("game:")?;
+    let game = state.games.catalogue.find(label)?;
+    Some(page_metadata::title(&game))
 }
 
 /// Returns the name of a provider, or its id if it is not in the settings any more.
