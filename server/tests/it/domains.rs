@@ -1,21 +1,15 @@
 //! Domains of games' own: claiming, proving by DNS records, serving, the canonical address, and losing
 //! them again.
 
-use std::net::SocketAddr;
-use std::sync::{Arc, Mutex};
-
-use hickory_resolver::proto::op::{Message, ResponseCode};
-use hickory_resolver::proto::rr::rdata::{A, AAAA, CNAME, TXT};
-use hickory_resolver::proto::rr::{Name, RData, Record, RecordType};
 use platform_protocol::names::Environment;
 use platform_server::clock::Clock as _;
 use platform_server::domain::audit::{Actor, AuditKind};
 use platform_server::domain::custom_domain::{CustomDomain, DomainState};
 use platform_server::domain::takedown::Change;
 use platform_server::projects::domains::look_at_domains;
+use platform_test_dns::{A, AAAA, RData, TestDns};
 use reqwest::{Method, StatusCode};
 use serde_json::{Value, json};
-use tokio::net::UdpSocket;
 
 use crate::caller::{Caller, archive};
 use crate::operations;
@@ -26,97 +20,18 @@ const PAGE: &str = "text/html,application/xhtml+xml,*/*;q=0.8";
 const HOUR: i64 = 60 * 60 * 1_000;
 const DAY: i64 = 24 * HOUR;
 
-/// A DNS server on this machine, whose records a test writes.
-struct Dns {
-    address: SocketAddr,
-    zone: Arc<Mutex<Zone>>,
+/// A platform that asks this name server.
+async fn app_of(dns: &TestDns) -> TestApp {
+    let resolver = vec![dns.address];
+    TestApp::with(|config| config.resolver = resolver).await
 }
 
-#[derive(Default)]
-struct Zone {
-    records: Vec<(String, RData)>,
-    fails: bool,
-}
-
-impl Zone {
-    fn answer(&self, asked: &Message) -> Message {
-        let query = asked.queries[0].clone();
-        let name = query.name().to_lowercase().to_ascii();
-        let name = name.trim_end_matches('.');
-        let mut answer = Message::response(asked.metadata.id, asked.metadata.op_code);
-        answer.metadata.recursion_desired = true;
-        answer.metadata.recursion_available = true;
-        if self.fails {
-            answer.metadata.response_code = ResponseCode::ServFail;
-        }
-        for (owner, data) in &self.records {
-            let fits = [query.query_type(), RecordType::CNAME].contains(&data.record_type());
-            if owner == name && fits && !self.fails {
-                answer.add_answer(Record::from_rdata(query.name().clone(), 60, data.clone()));
-            }
-        }
-        answer.add_query(query);
-        answer
-    }
-}
-
-impl Dns {
-    async fn start() -> Self {
-        let socket = UdpSocket::bind("127.0.0.1:0").await.unwrap();
-        let address = socket.local_addr().unwrap();
-        let zone = Arc::new(Mutex::new(Zone::default()));
-        let answers = Arc::clone(&zone);
-        tokio::spawn(async move {
-            let mut buffer = [0; 4_096];
-            while let Ok((length, peer)) = socket.recv_from(&mut buffer).await {
-                let asked = Message::from_vec(&buffer[..length]).unwrap();
-                let answer = answers.lock().unwrap().answer(&asked);
-                socket
-                    .send_to(&answer.to_vec().unwrap(), peer)
-                    .await
-                    .unwrap();
-            }
-        });
-        Self { address, zone }
-    }
-
-    /// Adds a record.
-    fn add(&self, name: &str, data: RData) {
-        self.zone
-            .lock()
-            .unwrap()
-            .records
-            .push((name.to_owned(), data));
-    }
-
-    /// Removes every record of a name.
-    fn remove(&self, name: &str) {
-        let mut zone = self.zone.lock().unwrap();
-        zone.records.retain(|(owner, _)| owner != name);
-    }
-
-    fn text(&self, name: &str, value: &str) {
-        self.add(name, RData::TXT(TXT::new(vec![value.to_owned()])));
-    }
-
-    fn alias(&self, name: &str, to: &str) {
-        let to = Name::from_ascii(format!("{to}.")).unwrap();
-        self.add(name, RData::CNAME(CNAME(to)));
-    }
-
-    /// A platform that asks this server.
-    async fn app(&self) -> TestApp {
-        let resolver = vec![self.address];
-        TestApp::with(|config| config.resolver = resolver).await
-    }
-
-    /// Writes both records that this domain needs, as the API describes them.
-    fn prove(&self, domain: &Value) {
-        let text = |value: &Value| value.as_str().unwrap().to_owned();
-        let record = &domain["record"];
-        self.text(&text(&record["name"]), &text(&record["value"]));
-        self.alias(&text(&domain["domain"]), &text(&domain["target"]));
-    }
+/// Writes both records that this domain needs, as the API describes them.
+pub(crate) fn prove(dns: &TestDns, domain: &Value) {
+    let text = |value: &Value| value.as_str().unwrap().to_owned();
+    let record = &domain["record"];
+    dns.text(&text(&record["name"]), &text(&record["value"]));
+    dns.alias(&text(&domain["domain"]), &text(&domain["target"]));
 }
 
 async fn claim(owner: &Caller<'_>, path: &str, domain: &str) -> Answer {
@@ -136,9 +51,9 @@ async fn verify(owner: &Caller<'_>, path: &str, domain: &str) -> Answer {
 }
 
 /// Claims a domain and proves it.
-async fn active(owner: &Caller<'_>, dns: &Dns, domain: &str) -> Value {
+async fn active(owner: &Caller<'_>, dns: &TestDns, domain: &str) -> Value {
     let claimed = claimed(owner, domain).await;
-    dns.prove(&claimed);
+    prove(dns, &claimed);
     let verified: Value = verify(owner, ALL, domain).await.json();
     assert_eq!(verified["state"], "active", "{verified}");
     verified
@@ -173,8 +88,8 @@ async fn look(app: &TestApp) -> usize {
 
 #[tokio::test]
 async fn a_domain_is_claimed_proven_served_and_removed() {
-    let dns = Dns::start().await;
-    let app = dns.app().await;
+    let dns = TestDns::start().await;
+    let app = app_of(&dns).await;
     let (owner, _) = Caller::with_game(&app, "prod").await;
     let domain = claimed(&owner, "Play.Example.").await;
     let token = domain["record"]["value"].as_str().unwrap().to_owned();
@@ -252,8 +167,8 @@ async fn a_domain_is_claimed_proven_served_and_removed() {
 
 #[tokio::test]
 async fn a_game_has_its_own_session_at_its_domain() {
-    let dns = Dns::start().await;
-    let app = dns.app().await;
+    let dns = TestDns::start().await;
+    let app = app_of(&dns).await;
     let (owner, _) = Caller::with_game(&app, "prod").await;
     active(&owner, &dns, "play.example").await;
     let origin = format!("http://play.example:{}", app.port());
@@ -344,8 +259,8 @@ async fn names_that_cannot_be_a_domain_are_refused() {
 
 #[tokio::test]
 async fn a_domain_goes_to_the_project_that_proves_it_first() {
-    let dns = Dns::start().await;
-    let app = dns.app().await;
+    let dns = TestDns::start().await;
+    let app = app_of(&dns).await;
     let (owner, _) = Caller::with_game(&app, "prod").await;
     let other = Caller::account(&app).await;
     assert_eq!(other.create("other").await.status, 201);
@@ -353,13 +268,13 @@ async fn a_domain_goes_to_the_project_that_proves_it_first() {
     let squatted = claimed(&owner, "play.example").await;
     let claimed: Value = claim(&other, &all, "play.example").await.json();
     assert_ne!(squatted["record"]["value"], claimed["record"]["value"]);
-    dns.prove(&claimed);
+    prove(&dns, &claimed);
     let first: Value = verify(&owner, ALL, "play.example").await.json();
     assert_eq!(first["state"], "pending");
     let verified: Value = verify(&other, &all, "play.example").await.json();
     assert_eq!(verified["state"], "active");
     // Even with its record the other project does not get it now.
-    dns.prove(&squatted);
+    prove(&dns, &squatted);
     let late = verify(&owner, ALL, "play.example").await;
     assert_eq!(
         (late.status.as_u16(), late.problem()),
@@ -373,8 +288,8 @@ async fn a_domain_goes_to_the_project_that_proves_it_first() {
 
 #[tokio::test]
 async fn a_domain_whose_records_are_gone_is_taken_off_after_72_hours() {
-    let dns = Dns::start().await;
-    let app = dns.app().await;
+    let dns = TestDns::start().await;
+    let app = app_of(&dns).await;
     let (owner, _) = Caller::with_game(&app, "prod").await;
     let domain = active(&owner, &dns, "play.example").await;
     assert_eq!(look(&app).await, 0, "it is not due");
@@ -415,18 +330,18 @@ async fn a_domain_whose_records_are_gone_is_taken_off_after_72_hours() {
 
 #[tokio::test]
 async fn name_servers_that_fail_take_nothing_off_at_once() {
-    let dns = Dns::start().await;
-    let app = dns.app().await;
+    let dns = TestDns::start().await;
+    let app = app_of(&dns).await;
     let (owner, _) = Caller::with_game(&app, "prod").await;
     active(&owner, &dns, "play.example").await;
-    dns.zone.lock().unwrap().fails = true;
+    dns.fail(true);
     app.clock.advance(DAY);
     look(&app).await;
     let unclear = kept(&app).await.remove(0);
     assert_eq!(unclear.state, DomainState::Active);
     let detail = unclear.detail.unwrap();
     assert!(detail.contains("could not be read"), "{detail}");
-    dns.zone.lock().unwrap().fails = false;
+    dns.fail(false);
     app.clock.advance(HOUR);
     look(&app).await;
     assert_eq!(kept(&app).await[0].detail, None);
@@ -434,7 +349,7 @@ async fn name_servers_that_fail_take_nothing_off_at_once() {
 
 #[tokio::test]
 async fn a_domain_may_lead_to_the_addresses_that_the_operator_names() {
-    let dns = Dns::start().await;
+    let dns = TestDns::start().await;
     let resolver = vec![dns.address];
     let app = TestApp::with(|config| {
         config.resolver = resolver;
@@ -460,8 +375,8 @@ async fn a_domain_may_lead_to_the_addresses_that_the_operator_names() {
 
 #[tokio::test]
 async fn the_other_addresses_redirect_to_the_canonical_one() {
-    let dns = Dns::start().await;
-    let app = dns.app().await;
+    let dns = TestDns::start().await;
+    let app = app_of(&dns).await;
     let (owner, _) = Caller::with_game(&app, "prod").await;
     active(&owner, &dns, "play.example").await;
     let second = claimed(&owner, "second.example").await;
@@ -471,7 +386,7 @@ async fn the_other_addresses_redirect_to_the_canonical_one() {
     };
     let refused = lead(&format!("{ALL}/second.example"), true).await;
     assert_eq!(refused.problem(), "invalid-request");
-    dns.prove(&second);
+    prove(&dns, &second);
     assert_eq!(verify(&owner, ALL, "second.example").await.status, 200);
     let set: Value = lead(&path, true).await.json();
     assert_eq!(set["canonical"], true);
@@ -526,8 +441,8 @@ async fn the_other_addresses_redirect_to_the_canonical_one() {
 
 #[tokio::test]
 async fn a_game_that_is_taken_down_is_down_at_its_domain() {
-    let dns = Dns::start().await;
-    let app = dns.app().await;
+    let dns = TestDns::start().await;
+    let app = app_of(&dns).await;
     let (owner, _) = Caller::with_game(&app, "prod").await;
     active(&owner, &dns, "play.example").await;
     let path = "/api/projects/game/disable";
@@ -550,8 +465,8 @@ async fn a_game_that_is_taken_down_is_down_at_its_domain() {
 
 #[tokio::test]
 async fn a_change_by_another_node_is_followed() {
-    let dns = Dns::start().await;
-    let app = dns.app().await;
+    let dns = TestDns::start().await;
+    let app = app_of(&dns).await;
     let (owner, _) = Caller::with_game(&app, "prod").await;
     active(&owner, &dns, "play.example").await;
     let (store, now) = (&app.running.state.platform.store, app.clock.now());
@@ -569,7 +484,7 @@ async fn a_change_by_another_node_is_followed() {
 
 #[tokio::test]
 async fn the_operations_listener_says_which_names_may_have_a_certificate() {
-    let dns = Dns::start().await;
+    let dns = TestDns::start().await;
     let resolver = vec![dns.address];
     let app = TestApp::with(|config| {
         config.resolver = resolver;

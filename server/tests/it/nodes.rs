@@ -1,6 +1,8 @@
 //! Several nodes that share a store in PostgreSQL: what one of them changes holds on all of them, and
 //! work that only one must do is done by one.
 
+mod domains;
+
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
@@ -9,6 +11,7 @@ use async_trait::async_trait;
 use platform_protocol::names::Environment;
 use platform_server::auth::keys::KeyError;
 use platform_server::clock::Clock as _;
+use platform_server::config::Config;
 use platform_server::domain::audit::Actor;
 use platform_server::domain::node::{LEASE_MILLIS, NodeReport};
 use platform_server::platform::jobs::{Job, JobError, Leases as _, Schedule, spawn};
@@ -47,12 +50,19 @@ impl Cluster {
     }
 
     async fn node_with(&self, token_seconds: u64) -> TestApp {
+        self.node_set(|config| config.token_seconds = token_seconds)
+            .await
+    }
+
+    /// Starts a node with changed settings.
+    async fn node_set(&self, change: impl FnOnce(&mut Config)) -> TestApp {
         let shared = settings(&self.database, self.files.path());
         TestApp::with(|config| {
             shared(config);
             config.demo = false;
-            config.token_seconds = token_seconds;
+            config.token_seconds = 900;
             config.origin = Some("http://platform.localhost:8787".parse().unwrap());
+            change(config);
         })
         .await
     }

@@ -24,6 +24,18 @@ pub enum Engine {
     WebKit,
 }
 
+/// How a browser is started.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Manner {
+    /// As a player's browser that is new.
+    #[default]
+    Usual,
+    /// With private windows alone.
+    Private,
+    /// With cookies switched off: it keeps none and sends none.
+    WithoutCookies,
+}
+
 /// Keeps Chromium from making background requests and from needing a display. The sandbox is off
 /// because root may not use it.
 const CHROMIUM_ARGUMENTS: [&str; 9] = [
@@ -117,11 +129,16 @@ impl Engine {
     /// # Panics
     /// Never in practice: the capabilities are plain JSON.
     #[must_use]
-    pub fn capabilities(self, profiles: &Path, proxy: Option<SocketAddr>) -> Capabilities {
+    pub fn capabilities(
+        self,
+        manner: Manner,
+        profiles: &Path,
+        proxy: Option<SocketAddr>,
+    ) -> Capabilities {
         let mut capabilities = match self {
-            Self::Chromium => chromium(profiles),
-            Self::Firefox => firefox(),
-            Self::WebKit => webkit(proxy),
+            Self::Chromium => chromium(manner, profiles),
+            Self::Firefox => firefox(manner),
+            Self::WebKit => webkit(manner, proxy),
         };
         // Nobody has signed the certificate of a test.
         capabilities.accept_insecure_certs(true).expect("a flag");
@@ -132,7 +149,7 @@ impl Engine {
 /// A public suffix of the browsers' own list, whose names lead to this machine here.
 pub const LISTED_SUFFIX: &str = "dyndns.org";
 
-fn chromium(profiles: &Path) -> Capabilities {
+fn chromium(manner: Manner, profiles: &Path) -> Capabilities {
     let mut chromium = DesiredCapabilities::chrome();
     chromium.enable_bidi().expect("a flag");
     let profile = format!("--user-data-dir={}", profiles.join("profile").display());
@@ -141,6 +158,16 @@ fn chromium(profiles: &Path) -> Capabilities {
     arguments.push(format!(
         "--host-resolver-rules=MAP *.{LISTED_SUFFIX} 127.0.0.1"
     ));
+    match manner {
+        Manner::Usual => {}
+        Manner::Private => arguments.push("--incognito".into()),
+        Manner::WithoutCookies => {
+            let block = json!({ "profile.default_content_setting_values.cookies": 2 });
+            chromium
+                .set_browser_option("prefs", block)
+                .expect("preferences");
+        }
+    }
     chromium
         .set_browser_option("args", json!(arguments))
         .expect("a list");
@@ -154,7 +181,7 @@ fn chromium(profiles: &Path) -> Capabilities {
     chromium.into()
 }
 
-fn firefox() -> Capabilities {
+fn firefox(manner: Manner) -> Capabilities {
     let mut firefox = DesiredCapabilities::firefox();
     firefox.enable_bidi().expect("a flag");
     firefox.add_arg("-headless").expect("an argument");
@@ -175,18 +202,33 @@ fn firefox() -> Capabilities {
     preferences
         .set("network.dns.localDomains", local.join(","))
         .expect("a preference");
+    match manner {
+        Manner::Usual => {}
+        Manner::Private => preferences
+            .set("browser.privatebrowsing.autostart", true)
+            .expect("a preference"),
+        Manner::WithoutCookies => preferences
+            .set("network.cookie.cookieBehavior", 2)
+            .expect("a preference"),
+    }
     firefox.set_preferences(preferences).expect("preferences");
     firefox.into()
 }
 
-fn webkit(proxy: Option<SocketAddr>) -> Capabilities {
+fn webkit(manner: Manner, proxy: Option<SocketAddr>) -> Capabilities {
     let mut webkit = Capabilities::new();
     let binary = settings::library_program(
         "WEBKIT",
         "MiniBrowser",
         &["webkit2gtk-4.1", "webkit2gtk-4.0", "webkitgtk-6.0"],
     );
-    let options = json!({ "binary": binary, "args": ["--automation", "--cookies-policy=always"] });
+    let mut arguments = vec!["--automation"];
+    match manner {
+        Manner::Usual => arguments.push("--cookies-policy=always"),
+        Manner::Private => arguments.extend(["--cookies-policy=always", "--private"]),
+        Manner::WithoutCookies => arguments.push("--cookies-policy=never"),
+    }
+    let options = json!({ "binary": binary, "args": arguments });
     webkit
         .set("webkitgtk:browserOptions", options)
         .expect("options");

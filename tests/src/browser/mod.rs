@@ -11,7 +11,7 @@ mod proxy;
 mod source;
 
 pub use driver::Driver;
-pub use engine::{Engine, LISTED_SUFFIX};
+pub use engine::{Engine, LISTED_SUFFIX, Manner};
 pub use events::{Events, LogEntry, SeenRequest};
 pub use page::{PageError, Stage};
 
@@ -45,10 +45,18 @@ impl Browser {
     /// # Panics
     /// Panics if either does not start.
     pub async fn start(engine: Engine) -> Self {
+        Self::start_in(engine, Manner::Usual).await
+    }
+
+    /// Starts a driver and a browser of `engine` in a certain manner.
+    ///
+    /// # Panics
+    /// Panics if either does not start.
+    pub async fn start_in(engine: Engine, manner: Manner) -> Self {
         let driver = Driver::start(engine).await;
         let events = Arc::default();
         let source = Source::prepare(engine, &events).await;
-        let capabilities = engine.capabilities(driver.profile(), source.proxy());
+        let capabilities = engine.capabilities(manner, driver.profile(), source.proxy());
         let session = within(
             "the browser to start",
             WebDriver::builder(driver.address(), capabilities)

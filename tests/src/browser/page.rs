@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex};
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use super::{Browser, Engine, LogEntry, SeenRequest};
+use super::{Browser, Engine, LogEntry, Manner, SeenRequest};
 use crate::poll;
 
 /// A browser for one test, with an empty cookie jar.
@@ -73,7 +73,12 @@ impl Stage {
     /// Starts another browser of the same engine, with its own cookies. The logs of its pages are
     /// not checked.
     pub async fn beside(&self) -> Self {
-        Self::new(Arc::new(Browser::start(self.engine()).await))
+        self.beside_in(Manner::Usual).await
+    }
+
+    /// Starts another browser of the same engine in a certain manner.
+    pub async fn beside_in(&self, manner: Manner) -> Self {
+        Self::new(Arc::new(Browser::start_in(self.engine(), manner).await))
     }
 
     /// Closes a browser that [`Stage::beside`] started.

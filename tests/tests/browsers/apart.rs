@@ -1,5 +1,9 @@
 //! Games on a site of their own, over https, in browsers that keep the cookies of sites apart.
 
+pub(crate) mod pages;
+pub(crate) mod visitors;
+pub(crate) mod worker;
+
 use std::path::Path;
 
 use platform_tests::backend::{Answer, Backend};
@@ -7,6 +11,7 @@ use platform_tests::browser::{Engine, LISTED_SUFFIX, Stage};
 use platform_tests::poll;
 use platform_tests::server::Server;
 use platform_tests::shared;
+use platform_tests::world::World;
 use serde_json::{Value, json};
 use tempfile::TempDir;
 use thirtyfour::By;
@@ -21,6 +26,8 @@ platform_tests::browser_tests![
 /// Two sites: browsers take the last part alone for the public suffix.
 const PLATFORM: &str = "apart-play.localhost";
 const GAMES: &str = "apart-games.localhost";
+/// The host of the games of a platform behind a gateway.
+const WORLD_GAMES: &str = "games.localhost";
 
 /// A platform whose games are on a site of their own.
 struct Apart {
@@ -87,6 +94,24 @@ fn certify(folder: &Path, games: &str) -> (std::path::PathBuf, std::path::PathBu
 fn free_port() -> u16 {
     let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
     listener.local_addr().unwrap().port()
+}
+
+/// Starts a platform behind a gateway, over plain HTTP, whose games are on a site of their own.
+async fn world() -> World {
+    World::start_with(async |config| {
+        let port = config.origin.as_ref().unwrap().port();
+        let games = format!("http://{WORLD_GAMES}:{port}");
+        config.games_origin = Some(games.parse().unwrap());
+    })
+    .await
+}
+
+/// Returns the URL of a game of [`world`].
+fn game_url(world: &World, label: &str, path: &str) -> String {
+    format!(
+        "http://{label}.{WORLD_GAMES}:{}{path}",
+        world.gateway.port()
+    )
 }
 
 async fn player(stage: &Stage) -> Value {

@@ -35,6 +35,8 @@ const ALIASES: &[(&str, &str)] = &[
 const TESTS_ALONE: &[&str] = &[
     "store-conformance",
     "store_conformance",
+    "test-dns",
+    "test_dns",
     "test-pebble",
     "test_pebble",
     "test-postgres",

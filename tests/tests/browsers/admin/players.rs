@@ -7,6 +7,7 @@ use platform_tests::browser::Stage;
 use thirtyfour::Key;
 
 use super::{REASON, Scene, answered, guest, happened, question, text};
+use crate::build::examine;
 
 platform_tests::browser_tests![
     in Chromium, because "it is the page's own logic":
@@ -194,4 +195,5 @@ async fn an_administrator_sees_that_a_player_is_to_be_deleted(stage: Stage) {
         about.contains("Deletion") && about.contains("asked for"),
         "{about}"
     );
+    examine(&stage, "a player who is to be deleted").await;
 }

@@ -1,5 +1,6 @@
 //! The project page with the mouse: players, errors, settings.
 
+pub(crate) mod domains;
 pub(crate) mod errors;
 pub(crate) mod listing;
 pub(crate) mod log;
