@@ -47,7 +47,7 @@ const facts = ({
   ...fact("State", kindOf({ state, linked })),
   ...(merged_into ? fact("Merged into", playerLink(merged_into, names)) : []),
   ...(deletion
-    ? fact("Deletion", "On ", moment(deletion.at), ", asked for ", moment(deletion.asked_at))
+    ? fact("Deletion", "On ", moment(deletion.at), ", asked for on ", moment(deletion.asked_at))
     : []),
   ...(is_admin ? fact("May", "Administer the platform") : []),
   ...fact("Made", moment(created_at)),

@@ -47,13 +47,9 @@ const record = (kind, name, value) => {
     copy(button, value, code, `the value of the ${kind} record`),
   );
   return make(
-    "p",
-    { className: "note" },
-    `${kind} `,
-    make("code", {}, plain(name)),
-    " → ",
-    code,
-    " ",
+    "div",
+    { className: "record" },
+    make("p", { className: "note" }, `${kind} `, make("code", {}, plain(name)), " → ", code),
     button,
   );
 };
@@ -118,7 +114,7 @@ class Domains {
     const canonical = domains.find((one) => one.canonical);
     const all = canonical
       ? `The environment’s other addresses redirect to ${plain(canonical.domain)} while it is active.`
-      : "The game answers at each of them, besides its address on this platform.";
+      : "The game answers at each of them once its records are verified, besides its address on this platform.";
     byId("domains-state").textContent = domains.length
       ? all
       : "None yet: the game has its address on this platform alone.";
@@ -129,13 +125,17 @@ class Domains {
     const { domain: name, state, detail, record: proof, target, looked_at: looked } = domain;
     const about = make(
       "div",
-      {},
-      userText(name),
+      { className: "domain" },
       make(
-        "span",
-        { className: "host" },
-        domain.canonical ? `${STATES[state]} · canonical` : STATES[state],
-        ...(looked ? [" · looked at ", moment(looked)] : []),
+        "div",
+        {},
+        userText(name),
+        make(
+          "span",
+          { className: "host" },
+          domain.canonical ? `${STATES[state]} · canonical` : STATES[state],
+          ...(looked ? [" · looked at ", moment(looked)] : []),
+        ),
       ),
       ...(detail ? [make("p", { className: "note" }, plain(detail))] : []),
       record(proof.type, proof.name, proof.value),
