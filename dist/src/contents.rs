@@ -47,10 +47,6 @@ pub(crate) fn fill(package: &mut Package, files: &Files) -> Result<()> {
     const UNITS: &str = "usr/lib/systemd/system";
     let has_place = |name: &str| match name {
         "platform-server" | "platform" => Some(format!("usr/bin/{name}")),
-        "deploy/systemd/platform-server.service" => {
-            Some(format!("{UNITS}/platform-server.service"))
-        }
-        "deploy/systemd/platform-server.socket" => Some(format!("{UNITS}/platform-server.socket")),
         "deploy/debian/handed-out.conf" => {
             Some(format!("{UNITS}/platform-server.service.d/handed-out.conf"))
         }
@@ -59,6 +55,7 @@ pub(crate) fn fill(package: &mut Package, files: &Files) -> Result<()> {
         LICENCES => Some("usr/share/doc/platform-server/copyright".to_owned()),
         archive::SUMS => None,
         _ if name.starts_with("deploy/debian/") => None,
+        _ if name.starts_with("deploy/systemd/") => Some(name.replacen("deploy/systemd", UNITS, 1)),
         _ if name.starts_with("cli/") => Some(format!("usr/share/platform-server/{name}")),
         _ => Some(format!("usr/share/doc/platform-server/{name}")),
     };

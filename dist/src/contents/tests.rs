@@ -120,10 +120,15 @@ fn everything_that_the_units_name_is_installed() {
     let dropped_in = root.text(&format!(
         "{units}/platform-server.service.d/handed-out.conf"
     ));
-    assert!(
-        root.path(&format!("{units}/platform-server.socket"))
-            .is_file()
-    );
+    // Each socket is there, and is stopped before the program is removed.
+    let removal = fs::read_to_string(workspace().join("deploy/debian/prerm")).unwrap();
+    for socket in ["platform-server.socket", "platform-server-redirect.socket"] {
+        assert!(
+            root.path(&format!("{units}/{socket}")).is_file(),
+            "{socket}"
+        );
+        assert!(removal.contains(&format!(" {socket} ")), "{socket}");
+    }
     let mut named: Vec<&str> = values(&unit, "ExecStart")
         .iter()
         .flat_map(|line| line.split(' '))

@@ -3,9 +3,11 @@
 //! | module | contents |
 //! |---|---|
 //! | [`assemble`] | the states of all slices |
+//! | [`listeners`] | the sockets |
 //! | [`open`] | what is read at the start |
 
 mod assemble;
+mod listeners;
 mod open;
 
 use std::iter;
@@ -18,6 +20,8 @@ use tokio::sync::watch;
 use tokio::task::{JoinHandle, JoinSet};
 
 use self::assemble::assemble;
+pub(super) use self::listeners::Listening;
+use self::listeners::listen_for_all;
 use self::open::{Opened, command_line, open, providers};
 pub use self::open::{open_keys, open_store};
 use crate::app::backups::BackupsError;
@@ -218,8 +222,9 @@ async fn start_listening(
     entropy: Arc<dyn Entropy>,
     disk: Arc<dyn FreeSpace>,
 ) -> Result<Running, StartError> {
-    let ((listener, listening), operations) = listen_for_all(sockets, &config).await?;
-    let tls = PreparedTls::prepare(&config).await?;
+    let listeners = listen_for_all(sockets, &config).await?;
+    let ((listener, listening), operations) = (listeners.visitors, listeners.operations);
+    let tls = PreparedTls::prepare(&config, listeners.redirect).await?;
     let sockets = (listening, operations.as_ref().map(|(_, at)| *at));
     let (origin, games_origin) = origins(&config, listening);
 
@@ -340,60 +345,6 @@ fn readiness(state: &AppState) -> Arc<Readiness> {
     let presence = Arc::clone(&state.games.presence);
     let readiness = Readiness::new(store, Arc::clone(keys), files, presence, clock, nodes);
     Arc::new(readiness)
-}
-
-/// A socket, and its address.
-type Listening = (TcpListener, SocketAddr);
-
-/// Listens for visitors, and for health checks.
-async fn listen_for_all(
-    mut sockets: Sockets,
-    config: &Config,
-) -> Result<(Listening, Option<Listening>), StartError> {
-    let operations = listen_for_operations(&mut sockets, config).await?;
-    let passed = sockets.take_for_visitors(config.listen);
-    let visitors = listen(passed, config.listen, "PLATFORM_LISTEN").await?;
-    for address in sockets.left() {
-        tracing::warn!(%address, "the service manager passes a socket that no setting names");
-    }
-    Ok((visitors, operations))
-}
-
-/// Listens for health checks, if the settings name a socket for them.
-async fn listen_for_operations(
-    sockets: &mut Sockets,
-    config: &Config,
-) -> Result<Option<Listening>, StartError> {
-    let Some(address) = config.operations_listen else {
-        return Ok(None);
-    };
-    let passed = sockets.take(address);
-    let listening = listen(passed, address, "PLATFORM_OPERATIONS_LISTEN").await?;
-    Ok(Some(listening))
-}
-
-/// Listens on the socket that was passed, or on `address`, which `setting` names. Returns the socket, and its address with
-/// the port that the system chose if it is 0.
-pub(super) async fn listen(
-    passed: Option<std::net::TcpListener>,
-    address: SocketAddr,
-    setting: &'static str,
-) -> Result<Listening, StartError> {
-    let failed = |source| StartError::Listen {
-        address,
-        setting,
-        source,
-    };
-    let listener = match passed {
-        None => TcpListener::bind(address).await,
-        Some(socket) => {
-            let prepared = socket.set_nonblocking(true);
-            prepared.and_then(|()| TcpListener::from_std(socket))
-        }
-    };
-    let listener = listener.map_err(failed)?;
-    let listening = listener.local_addr().map_err(failed)?;
-    Ok((listener, listening))
 }
 
 /// Returns the platform origin, and that of games.

@@ -23,7 +23,7 @@ use self::acme::jobs::{FollowCertificates, RenewCertificates};
 use self::files::{CertificateFiles, ReadCertificates};
 use self::redirect::Redirect;
 use crate::app::entry::App;
-use crate::app::start::{StartError, listen};
+use crate::app::start::{Listening, StartError};
 use crate::app::state::AppState;
 use crate::config::Config;
 use crate::config::tls::TlsMode;
@@ -35,7 +35,7 @@ use crate::web::serve::{ConnectionLimits, serve};
 #[derive(Debug)]
 pub(super) struct PreparedTls {
     source: PreparedSource,
-    redirect: Option<(TcpListener, SocketAddr)>,
+    redirect: Option<Listening>,
 }
 
 /// Where certificates will come from.
@@ -65,11 +65,14 @@ pub struct Tls {
 }
 
 impl PreparedTls {
-    /// Reads what the settings name and listens for plain HTTP, if they ask for TLS.
+    /// Reads what the settings name, if they ask for TLS. Plain HTTP will be redirected from `redirect`.
     ///
     /// # Errors
     /// [`StartError`]
-    pub(super) async fn prepare(config: &Config) -> Result<Option<Self>, StartError> {
+    pub(super) async fn prepare(
+        config: &Config,
+        redirect: Option<Listening>,
+    ) -> Result<Option<Self>, StartError> {
         let source = match config.tls.mode {
             TlsMode::Off => return Ok(None),
             TlsMode::Files => {
@@ -80,10 +83,6 @@ impl PreparedTls {
                 let trusted = acme::http::trust(&config.tls.acme).await?;
                 PreparedSource::Acme(Box::new(trusted))
             }
-        };
-        let redirect = match config.tls.redirect_listen {
-            Some(address) => Some(listen(None, address, "PLATFORM_REDIRECT_LISTEN").await?),
-            None => None,
         };
         Ok(Some(Self { source, redirect }))
     }

@@ -10,6 +10,7 @@ use std::process::{Command, Stdio};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::Duration;
 
+use platform_server::app::sockets::Purpose;
 use tokio::time::Instant;
 
 use crate::program::{Server, program};
@@ -180,7 +181,11 @@ fn the_service_may_do_little_if_it_is_taken_over() {
 #[test]
 fn systemd_understands_every_line_of_the_units() {
     let folder = tempfile::tempdir().unwrap();
-    let names = ["platform-server.service", "platform-server.socket"];
+    let names = [
+        "platform-server.service",
+        "platform-server.socket",
+        "platform-server-redirect.socket",
+    ];
     for name in names {
         let text = std::fs::read_to_string(unit(name)).unwrap();
         // It must exist, and need not be installed here.
@@ -199,4 +204,20 @@ fn systemd_understands_every_line_of_the_units() {
     let ours = said.lines().filter(|line| line.contains("platform-server"));
     let ours: Vec<&str> = ours.collect();
     assert!(ours.is_empty(), "{said}");
+}
+
+#[test]
+fn every_name_of_a_socket_is_one_that_the_server_knows() {
+    let mut named = 0;
+    for name in crate::restore::names(&unit("")) {
+        let text = std::fs::read_to_string(unit(&name)).unwrap();
+        let names = text
+            .lines()
+            .filter_map(|line| line.strip_prefix("FileDescriptorName="));
+        for socket in names {
+            assert!(Purpose::named(socket).is_some(), "{name}: {socket}");
+            named += 1;
+        }
+    }
+    assert_eq!(named, 1);
 }

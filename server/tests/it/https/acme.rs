@@ -164,7 +164,11 @@ async fn connect_as(
 }
 
 /// Connects for this name, and trusts `root` alone.
-async fn connect(address: SocketAddr, root: &str, name: &str) -> io::Result<TlsStream<TcpStream>> {
+pub(super) async fn connect(
+    address: SocketAddr,
+    root: &str,
+    name: &str,
+) -> io::Result<TlsStream<TcpStream>> {
     connect_as(client(root, HTTP_1), address, name).await
 }
 
@@ -175,7 +179,8 @@ async fn shown(address: SocketAddr, root: &str, name: &str) -> CertificateDer<'s
     chain[0].clone().into_owned()
 }
 
-async fn ask(stream: TlsStream<TcpStream>, name: &str) -> (StatusCode, String) {
+/// Asks for the page at `/`.
+pub(super) async fn ask(stream: TlsStream<TcpStream>, name: &str) -> (StatusCode, String) {
     let asked = request("GET", &format!("https://{name}/"), &[]);
     let answer = if stream.get_ref().1.alpn_protocol() == Some(H2) {
         let mut sender = speak_http2(stream).await;

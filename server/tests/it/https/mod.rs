@@ -2,6 +2,7 @@
 
 mod acme;
 mod limits;
+mod passed_sockets;
 mod raw;
 
 use std::io;
