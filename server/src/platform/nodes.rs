@@ -6,7 +6,7 @@
 
 use std::collections::{BTreeMap, HashMap};
 use std::net::SocketAddr;
-use std::sync::atomic::{AtomicI64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Duration;
 
@@ -49,6 +49,9 @@ const CLOCK_WARNING: Millis = 1_000;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(into = "&'static str")]
 pub enum Component {
+    /// Certificates of the console or of the auth service have not been obtained from the ACME server, or
+    /// have ended: browsers refuse these pages.
+    Certificates,
     /// The clock is not the store's: more than 30 s off, or more than 1 s if only degraded. Or it has
     /// jumped ahead, so that nothing is removed because of its age.
     Clock,
@@ -69,6 +72,7 @@ pub enum Component {
 impl From<Component> for &'static str {
     fn from(component: Component) -> Self {
         match component {
+            Component::Certificates => "certificates",
             Component::Clock => "clock",
             Component::Database => "database",
             Component::Draining => "draining",
@@ -112,8 +116,10 @@ pub struct Nodes {
     hints: OnceLock<Arc<dyn Hints>>,
     /// How many nodes are live.
     live: Arc<LiveNodes>,
-    /// What works less well, apart from the clock.
+    /// What works less well, apart from the clock and certificates.
     faults: Mutex<Vec<Component>>,
+    /// Whether certificates are missing that every platform needs.
+    lacks_certificates: AtomicBool,
     /// Until when this node has each of its leases.
     held: Mutex<HashMap<String, Instant>>,
 }
@@ -150,6 +156,7 @@ impl Nodes {
             hints: OnceLock::new(),
             live: Arc::default(),
             faults: Mutex::default(),
+            lacks_certificates: AtomicBool::new(false),
             held: Mutex::default(),
             calendar: Calendar::new(Arc::clone(&clock)),
             store,
@@ -296,16 +303,25 @@ impl Nodes {
         Ok(())
     }
 
-    /// Returns what works less well on this node if apart from the clock that is `faults`.
+    /// Returns what works less well on this node if apart from the clock and certificates that is `faults`.
     #[must_use]
     pub fn degraded(&self, faults: Vec<Component>) -> Vec<Component> {
         let is_off = |offset: Millis| offset.abs() > CLOCK_WARNING;
         let clock = self.clock_offset().is_some_and(is_off) || !self.may_remove_by_age();
+        let lacks_certificates = self.lacks_certificates.load(Ordering::Relaxed);
+        let certificates = lacks_certificates.then_some(Component::Certificates);
         let clock = clock.then_some(Component::Clock);
-        clock.into_iter().chain(faults).collect()
+        let own = certificates.into_iter().chain(clock);
+        own.chain(faults).collect()
     }
 
-    /// Records what works less well from now on, apart from the clock.
+    /// Records whether certificates are missing that every platform needs.
+    pub fn lack_certificates(&self, are_missing: bool) {
+        self.lacks_certificates
+            .store(are_missing, Ordering::Relaxed);
+    }
+
+    /// Records what works less well from now on, apart from the clock and certificates.
     pub fn set_faults(&self, faults: Vec<Component>) {
         *self.faults() = faults;
     }

@@ -1,6 +1,7 @@
 //! The certificates of TLS of the platform's own: how long they are valid, from files or from an ACME server.
 
 use super::{Finding, Patient};
+use crate::app::tls::acme::names::CertificateNames;
 use crate::app::tls::files::CertificateFiles;
 use crate::clock::Millis;
 use crate::config::tls::TlsMode;
@@ -54,15 +55,27 @@ pub(super) async fn of_acme(patient: &Patient<'_>, store: &dyn Store) -> Finding
         Ok(all) => all,
         Err(error) => return Finding::wrong(CHECK, chain(&error), "look at the database's log"),
     };
-    state_of(&all, patient.clock.now())
+    let (origin, games) = (patient.origin(), patient.games_origin());
+    let names = CertificateNames::new(patient.config, &origin, &games);
+    state_of(&all, &names.own(), patient.clock.now())
 }
 
-fn state_of(all: &[CertificateSummary], now: Millis) -> Finding {
-    let Some(first) = all.iter().map(|one| one.valid_until).min() else {
-        let found = "the ACME server has issued none yet";
-        let advice =
-            "start the server, and look for \"a certificate could not be obtained\" in its log";
-        return Finding::warning(CHECK, found, advice);
+/// `own` are the names of the certificates that every platform needs.
+fn state_of(all: &[CertificateSummary], own: &[String], now: Millis) -> Finding {
+    let has = |name: &String| all.iter().any(|one| one.name == *name);
+    let missing: Vec<&str> = own
+        .iter()
+        .filter(|name| !has(name))
+        .map(String::as_str)
+        .collect();
+    let first = all.iter().map(|one| one.valid_until).min();
+    let Some(first) = first.filter(|_| missing.is_empty()) else {
+        let found = format!(
+            "there is none for {}, so browsers refuse the console or signing in",
+            missing.join(" and ")
+        );
+        let advice = "start the server; if it runs, its log has the ACME server's reason and when it is tried again, as \"a certificate could not be obtained\"";
+        return Finding::wrong(CHECK, found, advice);
     };
     let found = ends_in(all.len(), first - now);
     let late = all.iter().filter(|one| one.renewed_from() + LATE < now);
@@ -117,10 +130,30 @@ mod tests {
             (93, State::Wrong, "the first of 2 has ended, 3 days ago"),
         ] {
             // A moment after the begin of the day.
-            let finding = state_of(&all, day * DAY + i64::from(day == 62));
+            let own = ["a.example".to_owned()];
+            let finding = state_of(&all, &own, day * DAY + i64::from(day == 62));
             assert_eq!(finding.state, state, "{day}");
             assert!(finding.found.contains(found), "{day}: {}", finding.found);
         }
-        assert_eq!(state_of(&[], 0).state, State::Warning);
+    }
+
+    #[test]
+    fn a_certificate_that_every_platform_needs_and_that_is_not_there_is_wrong_with_its_name() {
+        let there = CertificateSummary {
+            name: "a.example".into(),
+            directory: "https://acme.example/dir".into(),
+            valid_from: 0,
+            valid_until: 90 * DAY,
+            obtained_at: 0,
+        };
+        let own = ["a.example", "auth.a.example"].map(str::to_owned);
+        for (all, named) in [
+            (&[][..], "for a.example and auth.a.example, so"),
+            (&[there][..], "for auth.a.example, so"),
+        ] {
+            let finding = state_of(all, &own, 0);
+            assert_eq!(finding.state, State::Wrong);
+            assert!(finding.found.contains(named), "{}", finding.found);
+        }
     }
 }

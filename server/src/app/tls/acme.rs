@@ -10,6 +10,9 @@
 //! | [`http`] | requests to the ACME server, and what verifies it |
 //! | [`jobs`] | renewing, and following other nodes |
 //! | [`kept`] | certificates in the store, and those in memory |
+//! | `missing` | the certificates that every platform needs and this one does not have |
+//! | [`names`] | which certificates a platform has |
+//! | `problems` | what the log says of an order that failed |
 //! | `sealing` | private keys in the store |
 
 mod account;
@@ -19,6 +22,9 @@ mod dns;
 pub mod http;
 pub mod jobs;
 pub mod kept;
+mod missing;
+pub mod names;
+mod problems;
 mod sealing;
 
 use std::collections::HashMap;
@@ -35,6 +41,8 @@ use tokio::time::Instant;
 use self::authority::Authority;
 use self::http::Http;
 use self::kept::{Kept, Ready};
+use self::missing::Missing;
+use self::names::CertificateNames;
 use self::sealing::Sealing;
 use crate::clock::Millis;
 use crate::config::tls::AcmeSettings;
@@ -42,7 +50,6 @@ use crate::domain::certificate::{OrderLimits, OrderTurn};
 use crate::domain::errors::chain;
 use crate::games::GamesState;
 use crate::games::certified::may_have_certificate;
-use crate::origin::AUTH_LABEL;
 use crate::platform::Platform;
 use crate::platform::metrics::OrderOutcome;
 use crate::store::StoreError;
@@ -80,6 +87,8 @@ struct Inner {
     games: Arc<GamesState>,
     authority: Authority,
     kept: Kept,
+    names: CertificateNames,
+    missing: Missing,
     /// Names whose certificate this node is obtaining. The channel closes at the end.
     going_on: Mutex<HashMap<String, watch::Receiver<()>>>,
     /// Names that are not tried again before a time, so that their visitors do not ask the store.
@@ -103,6 +112,12 @@ impl Acme {
         Self(Arc::new(Inner {
             authority: Authority::new(settings, http, (store, clock), sealing.clone()),
             kept: Kept::new(store, sealing),
+            names: CertificateNames::new(
+                &platform.config,
+                &platform.origin,
+                &platform.games_origin,
+            ),
+            missing: Missing::new(platform),
             platform: Arc::clone(platform),
             games: Arc::clone(games),
             going_on: Mutex::default(),
@@ -118,34 +133,12 @@ impl Acme {
         self.0.platform.clock.now()
     }
 
-    /// Returns the name of the certificate for a name that visitors ask for: with a program for DNS, the
-    /// platform's host and the names one label below it have one together.
     fn certificate_of(&self, name: &str) -> String {
-        let platform = &self.0.platform;
-        let hosts = [platform.origin.host(), platform.games_origin.host()];
-        let covers = |host: &&str| {
-            let below = name.strip_suffix(*host);
-            let label = below.and_then(|before| before.strip_suffix('.'));
-            name == *host || label.is_some_and(|label| !label.contains('.'))
-        };
-        match hosts.into_iter().find(covers) {
-            Some(host) if self.settings().dns_command.is_some() => format!("*.{host}"),
-            _ => name.to_owned(),
-        }
+        self.0.names.certificate_of(name)
     }
 
-    /// Returns the names of the certificates that every platform needs: those of the console and of the
-    /// auth service, and that of all games, if there is one for all.
     fn own(&self) -> Vec<String> {
-        let platform = &self.0.platform;
-        let host = platform.origin.host();
-        let names = [host.to_owned(), format!("{AUTH_LABEL}.{host}")];
-        let mut own = names.map(|name| self.certificate_of(&name)).to_vec();
-        if self.settings().dns_command.is_some() {
-            own.push(self.certificate_of(platform.games_origin.host()));
-        }
-        own.dedup();
-        own
+        self.0.names.own()
     }
 
     /// Whether the platform serves this name, in lower case.
@@ -201,6 +194,7 @@ impl Acme {
             Ok(issued) => {
                 let of = (certificate, self.settings().directory.as_str());
                 self.0.kept.keep(of, issued, self.now()).await?;
+                self.0.missing.obtained(certificate);
                 metrics.ordered_certificate(OrderOutcome::Obtained);
                 tracing::info!(name = certificate, "a certificate was obtained");
                 Ok(Attempt::Obtained)

@@ -58,6 +58,8 @@ pub struct Figures {
     pub certificate_orders: Counters,
     /// When the certificates end, once it is known.
     pub certificate_ends: Mutex<Option<Vec<Millis>>>,
+    /// How many certificates are missing that every platform needs, once it is known.
+    pub certificates_missing: Mutex<Option<usize>>,
     /// Runs of jobs.
     pub job_runs: Counters,
     /// How long they took in total.
@@ -171,6 +173,7 @@ impl Default for Figures {
             log_records: Counters::default(),
             certificate_orders: Counters::default(),
             certificate_ends: Mutex::default(),
+            certificates_missing: Mutex::default(),
             job_runs: Counters::default(),
             job_seconds: Sums::default(),
             job_done: Gauges::default(),
@@ -237,6 +240,14 @@ impl Metrics {
         if let Some(figures) = &self.0 {
             let known = figures.certificate_ends.lock();
             *known.unwrap_or_else(PoisonError::into_inner) = Some(ends);
+        }
+    }
+
+    /// Notes how many certificates are missing that every platform needs.
+    pub fn set_certificates_missing(&self, count: usize) {
+        if let Some(figures) = &self.0 {
+            let known = figures.certificates_missing.lock();
+            *known.unwrap_or_else(PoisonError::into_inner) = Some(count);
         }
     }
 

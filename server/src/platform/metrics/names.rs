@@ -111,6 +111,8 @@ table! {
         "Those of them that end within seven days, or have ended.";
     CERTIFICATE_LEFT: Gauge "platform_certificate_left_seconds" [] "seconds",
         "The time until the first of them ends; negative if it has ended.";
+    CERTIFICATES_MISSING: Gauge "platform_certificates_missing" [] "certificates",
+        "Certificates that every platform needs, and that could not be obtained from the ACME server or have ended.";
     CERTIFICATE_ORDERS: Counter "platform_certificate_orders_total" ["outcome"] "orders",
         "Orders of certificates at the ACME server: obtained, failed, or held back by limits and earlier failures.";
 

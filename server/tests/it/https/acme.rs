@@ -22,6 +22,8 @@ use tokio_rustls::client::TlsStream;
 
 use super::{H2, HTTP_1, request, soon, speak_http1, speak_http2, whole, with_host};
 use crate::metrics::Scrape;
+use crate::operations::ask as ask_operations;
+use crate::program::{Server, one_line, program};
 use crate::support::TestApp;
 
 const DEMO: &str = "demo.platform.localhost";
@@ -348,6 +350,43 @@ async fn a_server_that_fails_is_asked_ever_less_and_certificates_stay_in_use() {
     certified.acme().renew().await.unwrap();
     let new = certified.pebble.root();
     assert_ne!(shown(address, &new, DEMO).await, first);
+}
+
+#[tokio::test]
+async fn a_platform_that_cannot_get_its_own_certificates_is_degraded_until_it_has_them() {
+    let port = free_port();
+    let mut pebble = TestPebble::start(port);
+    pebble.kill();
+    let app = TestApp::with(settings(&pebble, port)).await;
+    // The start tries it once, and fails.
+    let operations = app.running.operations.unwrap();
+    let state = async || {
+        acme(&app).follow().await.unwrap();
+        // The clock that this test sets ahead makes them old.
+        app.running.state.auth.keys.refresh().await.unwrap();
+        let scrape = Scrape::of(operations).await;
+        let missing = scrape.value("platform_certificates_missing", &[]);
+        let of = [("component", "certificates")];
+        let degraded = scrape.value("platform_degraded", &of) > 0.5;
+        let ready = scrape.value("platform_ready", &[]) > 0.5;
+        (missing > 1.5, missing < 0.5, degraded, ready)
+    };
+    assert_eq!(state().await, (true, false, true, true));
+    let (status, report) = ask_operations(operations, "node-1", "/readyz").await;
+    assert_eq!(status, 200);
+    assert!(report.contains("\"certificates\""), "{report}");
+
+    pebble.restart();
+    app.clock.advance(HOUR);
+    acme(&app).renew().await.unwrap();
+    until_there(&app, 2).await;
+    assert_eq!(state().await, (false, true, false, true));
+    // One that has ended is missing, too.
+    let all = acme(&app).follow().await.unwrap();
+    let end = all.iter().map(|one| one.valid_until).max().unwrap();
+    pebble.kill();
+    app.clock.advance(end - app.clock.now());
+    assert!(state().await.2);
 }
 
 #[tokio::test]

@@ -26,7 +26,8 @@ const SHARED: Duration = Duration::from_millis(500);
 const EXPIRING: Millis = 7 * 24 * 60 * 60 * 1_000;
 
 /// All parts that can be degraded.
-const COMPONENTS: [Component; 6] = [
+const COMPONENTS: [Component; 7] = [
+    Component::Certificates,
     Component::Clock,
     Component::Database,
     Component::Draining,
@@ -162,6 +163,10 @@ impl Now {
     }
 
     fn certificates(&mut self, state: &AppState, figures: &Figures) {
+        let missing = figures.certificates_missing.lock();
+        if let Some(missing) = *missing.unwrap_or_else(PoisonError::into_inner) {
+            self.one(&names::CERTIFICATES_MISSING, [], number(missing));
+        }
         let ends = figures.certificate_ends.lock();
         let ends = ends.unwrap_or_else(PoisonError::into_inner).clone();
         let Some(ends) = ends else { return };

@@ -46,8 +46,8 @@ impl Acme {
         Ok(())
     }
 
-    /// Reads certificates again that another node has replaced. Returns all of them, without their
-    /// contents.
+    /// Reads certificates again that another node has replaced, and notes which ones are missing. Returns
+    /// all of them, without their contents.
     ///
     /// # Errors
     /// Errors of the store.
@@ -61,6 +61,12 @@ impl Acme {
                 held_back.remove(&one.name);
             }
         }
+        let is_valid = |name: &String| {
+            let mut named = all.iter().filter(|one| one.name == *name);
+            named.any(|one| now < one.valid_until)
+        };
+        let missing = self.own().into_iter().filter(|name| !is_valid(name));
+        self.0.missing.set(missing.collect());
         let ends = all.iter().map(|one| one.valid_until).collect();
         self.0.platform.metrics.set_certificate_ends(ends);
         Ok(all)
