@@ -34,6 +34,7 @@ use crate::app::operations::{Operations, Readiness};
 use crate::app::routes::routes_with;
 use crate::app::sockets::Sockets;
 use crate::app::state::AppState;
+use crate::app::tls::acme::dns::DnsCommandError;
 use crate::app::tls::acme::http::AcmeError;
 use crate::app::tls::files::FileCertificateError;
 use crate::app::tls::{PreparedTls, Tls};
@@ -100,6 +101,9 @@ pub enum StartError {
     /// The ACME server cannot be used.
     #[error(transparent)]
     Acme(#[from] AcmeError),
+    /// The program that publishes TXT records cannot be run.
+    #[error(transparent)]
+    DnsCommand(#[from] DnsCommandError),
     /// The runtime cannot be served.
     #[error(transparent)]
     Runtime(#[from] RuntimeError),

@@ -80,7 +80,11 @@ impl PreparedTls {
                 PreparedSource::Files(Arc::new(files))
             }
             TlsMode::Acme => {
-                let trusted = acme::http::trust(&config.tls.acme).await?;
+                let settings = &config.tls.acme;
+                if let Some(program) = &settings.dns_command {
+                    acme::dns::require(program)?;
+                }
+                let trusted = acme::http::trust(settings).await?;
                 PreparedSource::Acme(Box::new(trusted))
             }
         };

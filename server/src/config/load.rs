@@ -9,6 +9,7 @@ use config::{ConfigError, Environment, File, FileFormat, Source, Value};
 use platform_protocol::command_line::LIST;
 use platform_protocol::limits::LONGEST_TOKEN_SECONDS;
 
+use super::contradiction::contradiction;
 use super::names::{self, Key, SETTINGS, Setting};
 use super::provider::{self, Written};
 use super::{BackupPlace, Config, S3Settings, SaidBy, Secret, SettingError, parse, s3, tls};
@@ -272,6 +273,8 @@ fn apply(config: &mut Config, setting: &Setting, text: &str) -> Result<(), Strin
             config.tls.acme.orders_per_hour = parse::number(text, 1..=10_000)?;
         }
         Key::AcmeDnsCommand => config.tls.acme.dns_command = Some(text.into()),
+        Key::AcmeEabKid => config.tls.acme.eab_kid = Some(text.to_owned()),
+        Key::AcmeEabKey => config.tls.acme.eab_key = Some(parse::eab_key(text)?),
         Key::ShutdownDelaySeconds => {
             config.shutdown_delay_seconds = Some(parse::number(text, 0..=300)?);
         }
@@ -376,12 +379,16 @@ fn backup_place(text: &str) -> Result<BackupPlace, String> {
 
 /// Checks that backups can be made, and that they are not among what is backed up.
 fn check_backups(config: &Config) -> Result<(), SettingError> {
-    let wrong = |problem: &str| Err(SettingError::new("backup", problem));
+    let wrong = |others: &[&'static str], problem: &str| {
+        let names = [&["backup"][..], others].concat();
+        Err(contradiction(config, &names, problem))
+    };
     let Some(place) = &config.backup else {
         return Ok(());
     };
     if config.postgres.is_some() {
         return wrong(
+            &["database_url"],
             "the store is in PostgreSQL, whose own tools make backups of it all the time; leave it \
              out, and see docs/several-nodes.md",
         );
@@ -390,9 +397,13 @@ fn check_backups(config: &Config) -> Result<(), SettingError> {
         BackupPlace::Folder(folder)
             if *folder == config.data || folder.starts_with(config.files_path()) =>
         {
-            wrong("the server keeps other files there; use a folder of its own")
+            wrong(
+                &["data", "files_url"],
+                "the server keeps other files there; use a folder of its own",
+            )
         }
         BackupPlace::Bucket(_) if cfg!(not(feature = "cluster")) => wrong(
+            &[],
             "this program was built without S3; use the program of a release, or write the path of \
              a folder",
         ),
@@ -400,7 +411,6 @@ fn check_backups(config: &Config) -> Result<(), SettingError> {
     }
 }
 
-/// Checks combinations of settings that are valid on their own.
 /// Checks that players' browsers can go from the games' origin to the platform's and back.
 fn check_games_origin(config: &Config) -> Result<(), SettingError> {
     let Some(games) = &config.games_origin else {
@@ -425,22 +435,25 @@ fn check_games_origin(config: &Config) -> Result<(), SettingError> {
         }
         _ => return Ok(()),
     };
-    Err(SettingError::new("games_origin", problem))
+    Err(contradiction(config, &["games_origin", "origin"], problem))
 }
 
+/// Checks combinations of settings that are valid on their own.
 fn check_together(config: &Config) -> Result<(), SettingError> {
     check_backups(config)?;
     check_games_origin(config)?;
     if config.postgres_logs.is_some() && config.postgres.is_none() {
-        return Err(SettingError::new(
-            "logs_database_url",
+        return Err(contradiction(
+            config,
+            &["logs_database_url", "database_url"],
             "the embedded store keeps its logs in logs.db; set database_url to a PostgreSQL \
              database as well, or leave it out",
         ));
     }
     if config.s3.is_none() && config.database_path() == config.files_path() {
-        return Err(SettingError::new(
-            "files_url",
+        return Err(contradiction(
+            config,
+            &["files_url", "database_url"],
             "it is the path of database_url; use a separate directory",
         ));
     }
@@ -448,20 +461,23 @@ fn check_together(config: &Config) -> Result<(), SettingError> {
         .operations_listen
         .is_some_and(|socket| socket.port() != 0 && socket == config.listen)
     {
-        return Err(SettingError::new(
-            "operations_listen",
+        return Err(contradiction(
+            config,
+            &["operations_listen", "listen"],
             "it is the socket of listen, which visitors reach; use one of its own",
         ));
     }
     if config.key_secret_old.is_some() && config.key_secret.is_none() {
-        return Err(SettingError::new(
-            "key_secret_old",
+        return Err(contradiction(
+            config,
+            &["key_secret_old", "key_secret"],
             "it is only needed to change key_secret; set key_secret as well, or move this value to key_secret",
         ));
     }
     if config.forwarded_host && config.trusted_proxies.is_empty() {
-        return Err(SettingError::new(
-            "forwarded_host",
+        return Err(contradiction(
+            config,
+            &["forwarded_host", "trusted_proxies"],
             "without trusted_proxies, no proxy is trusted; list your proxies there",
         ));
     }
@@ -470,8 +486,9 @@ fn check_together(config: &Config) -> Result<(), SettingError> {
         .iter()
         .find(|network| network.prefix_len() == 0);
     if let Some(network) = everyone {
-        return Err(SettingError::new(
-            "trusted_proxies",
+        return Err(contradiction(
+            config,
+            &["trusted_proxies"],
             format!(
                 "{network} contains every address, so anybody could fake a client address; list \
                  your proxies"

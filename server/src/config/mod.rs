@@ -2,6 +2,7 @@
 //!
 //! | module | contents |
 //! |---|---|
+//! | `contradiction` | errors of settings that are valid on their own and not together |
 //! | [`names`] | the table of all settings, from which `docs/settings.md` is generated |
 //! | [`load`] | reading `platform.toml` and the environment |
 //! | [`parse`] | parsing of the values |
@@ -11,6 +12,7 @@
 //! | [`tls`] | TLS of the platform's own |
 //! | [`show`] | output of the effective settings, without secrets |
 
+mod contradiction;
 pub mod load;
 pub mod names;
 pub mod parse;

@@ -45,6 +45,10 @@ pub enum Key {
     AcmeOrdersPerHour,
     /// `acme_dns_command`
     AcmeDnsCommand,
+    /// `acme_eab_kid`
+    AcmeEabKid,
+    /// `acme_eab_key`
+    AcmeEabKey,
     /// `shutdown_delay_seconds`
     ShutdownDelaySeconds,
     /// `data`
@@ -178,7 +182,7 @@ const fn setting(
 }
 
 /// Every setting, in the order of the documentation.
-pub const SETTINGS: [Setting; 60] = [
+pub const SETTINGS: [Setting; 62] = [
     setting(
         Key::Origin,
         "origin",
@@ -256,6 +260,18 @@ pub const SETTINGS: [Setting; 60] = [
         "acme_dns_command",
         "none",
         "program that publishes TXT records, called as `<program> present|cleanup <name> <value>`; with it the platform gets one certificate for `origin` and all names below it",
+    ),
+    setting(
+        Key::AcmeEabKid,
+        "acme_eab_kid",
+        "none",
+        "for a certificate authority that wants an account of its own (external account binding): the key identifier that it gave",
+    ),
+    setting(
+        Key::AcmeEabKey,
+        "acme_eab_key",
+        "none",
+        "the HMAC key that it gave with `acme_eab_kid`, base64url",
     ),
     setting(
         Key::ShutdownDelaySeconds,

@@ -6,6 +6,8 @@ use std::ops::RangeInclusive;
 use std::path::PathBuf;
 use std::str::FromStr;
 
+use base64::Engine as _;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use ipnet::IpNet;
 
 use super::redis_place::{HOW, RedisPlace};
@@ -225,6 +227,19 @@ pub(super) fn email(text: &str) -> Result<String, String> {
         _ => Err(format!(
             "`{text}` is not an address such as operator@play.example"
         )),
+    }
+}
+
+/// Parses the HMAC key of an external account binding, which authorities give as base64url (RFC 8555 §7.3.4).
+pub(super) fn eab_key(text: &str) -> Result<Secret, String> {
+    match URL_SAFE_NO_PAD.decode(text.trim_end_matches('=')) {
+        Ok(key) if key.len() >= 16 => Ok(Secret::new(text.trim_end_matches('=').to_owned())),
+        // It may be nearly right, so it is not shown.
+        _ => Err(
+            "it is not the base64url text of an HMAC key of 16 bytes or more; copy it from your \
+                  account at the certificate authority"
+                .to_owned(),
+        ),
     }
 }
 

@@ -146,6 +146,11 @@ fn value_of(config: &Config, key: Key) -> Option<String> {
         Key::AcmeCa => quoted(&config.tls.acme.ca.as_ref()?.display().to_string()),
         Key::AcmeOrdersPerHour => config.tls.acme.orders_per_hour.to_string(),
         Key::AcmeDnsCommand => quoted(&config.tls.acme.dns_command.as_ref()?.display().to_string()),
+        Key::AcmeEabKid => quoted(config.tls.acme.eab_kid.as_ref()?),
+        Key::AcmeEabKey => {
+            config.tls.acme.eab_key.as_ref()?;
+            quoted(HIDDEN)
+        }
         Key::ShutdownDelaySeconds => config.shutdown_delay().as_secs().to_string(),
         Key::Data => quoted(&config.data.display().to_string()),
         Key::DatabaseUrl if config.postgres.is_some() => hidden_postgres(),

@@ -3,7 +3,13 @@
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 
-use super::{Config, SettingError};
+use base64::Engine as _;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use zeroize::Zeroizing;
+
+use super::contradiction::contradiction;
+use super::{Config, Secret, SettingError};
+use crate::origin::PlatformOrigin;
 
 /// Who speaks TLS.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -45,9 +51,23 @@ pub struct AcmeSettings {
     pub orders_per_hour: u32,
     /// The program that publishes TXT records.
     pub dns_command: Option<PathBuf>,
+    /// The identifier of the key of an account at the authority, to which the ACME account is bound
+    /// (RFC 8555 §7.3.4).
+    pub eab_kid: Option<String>,
+    /// That key, base64url.
+    pub eab_key: Option<Secret>,
 }
 
 impl AcmeSettings {
+    /// Returns the account at the authority to which the ACME account is bound, if there is one: the
+    /// identifier of its key, and the key.
+    #[must_use]
+    pub fn external_account(&self) -> Option<(String, Zeroizing<Vec<u8>>)> {
+        let (id, key) = (self.eab_kid.clone()?, self.eab_key.as_ref()?);
+        let key = URL_SAFE_NO_PAD.decode(key.expose()).ok()?;
+        Some((id, Zeroizing::new(key)))
+    }
+
     /// Returns the name of a setting that does not have its default.
     fn first_changed(&self) -> Option<&'static str> {
         let usual = Self::default();
@@ -60,6 +80,8 @@ impl AcmeSettings {
                 "acme_orders_per_hour",
             ),
             (self.dns_command.is_some(), "acme_dns_command"),
+            (self.eab_kid.is_some(), "acme_eab_kid"),
+            (self.eab_key.is_some(), "acme_eab_key"),
         ];
         let mut changed = changed.into_iter().filter(|(is_changed, _)| *is_changed);
         changed.next().map(|(_, name)| name)
@@ -74,6 +96,8 @@ impl Default for AcmeSettings {
             ca: None,
             orders_per_hour: 50,
             dns_command: None,
+            eab_kid: None,
+            eab_key: None,
         }
     }
 }
@@ -107,9 +131,55 @@ impl TlsSettings {
 /// The first one that is not valid.
 pub(super) fn check(config: &Config) -> Result<(), SettingError> {
     let tls = &config.tls;
-    let wrong = |key: &str, problem: &str| Err(SettingError::new(key, problem));
+    let wrong = |names: &[&'static str], problem: &str| Err(contradiction(config, names, problem));
+    check_unused(config)?;
+    if tls.mode == TlsMode::Off {
+        return Ok(());
+    }
+    if !config
+        .origin
+        .as_ref()
+        .is_some_and(PlatformOrigin::is_secure)
+    {
+        return wrong(
+            &["tls", "origin"],
+            "with TLS, set origin to the https address of the platform, such as https://play.example",
+        );
+    }
+    if tls.mode == TlsMode::Files && tls.certificates.is_empty() {
+        return wrong(
+            &["tls_certificates", "tls"],
+            "it is not set; name the file of the certificate, with its chain",
+        );
+    }
+    if tls.certificates.len() != tls.keys.len() {
+        return wrong(
+            &["tls_keys", "tls_certificates"],
+            "name as many files as in tls_certificates, in the same order",
+        );
+    }
+    let others = [Some(config.listen), config.operations_listen];
+    let shares = |socket: SocketAddr| socket.port() != 0 && others.contains(&Some(socket));
+    if tls.redirect_listen.is_some_and(shares) {
+        return wrong(
+            &["redirect_listen", "listen", "operations_listen"],
+            "it is the socket of listen or of operations_listen; use one of its own",
+        );
+    }
+    if tls.mode == TlsMode::Acme {
+        check_acme(config)?;
+    }
+    Ok(())
+}
+
+/// Refuses settings that have no effect with this mode.
+fn check_unused(config: &Config) -> Result<(), SettingError> {
+    let tls = &config.tls;
+    let wrong = |key: &'static str, problem: &str| {
+        let names = [key, "tls"];
+        Err(contradiction(config, &names, problem))
+    };
     let not_files = tls.mode != TlsMode::Files;
-    let not_acme = tls.mode != TlsMode::Acme;
     let unused = [
         (
             not_files && !tls.certificates.is_empty(),
@@ -123,50 +193,63 @@ pub(super) fn check(config: &Config) -> Result<(), SettingError> {
             "it is only used with certificates from files; set tls to files, or remove it",
         );
     }
-    if let Some(key) = tls.acme.first_changed().filter(|_| not_acme) {
+    let changed = tls.acme.first_changed();
+    if let Some(key) = changed.filter(|_| tls.mode != TlsMode::Acme) {
         return wrong(
             key,
             "it is only used with an ACME server; set tls to acme, or remove it",
         );
     }
-    if tls.mode == TlsMode::Off {
-        return match tls.redirect_listen {
-            Some(_) => wrong(
-                "redirect_listen",
-                "it is only used with TLS; set tls to files or acme, or remove it",
-            ),
-            None => Ok(()),
-        };
-    }
-    if !config
-        .origin
-        .as_ref()
-        .is_some_and(|origin| origin.is_secure())
-    {
-        return wrong(
-            "tls",
-            "with TLS, set origin to the https address of the platform, such as https://play.example",
-        );
-    }
-    if tls.mode == TlsMode::Files && tls.certificates.is_empty() {
-        return wrong(
-            "tls_certificates",
-            "it is not set; name the file of the certificate, with its chain",
-        );
-    }
-    if tls.certificates.len() != tls.keys.len() {
-        return wrong(
-            "tls_keys",
-            "name as many files as in tls_certificates, in the same order",
-        );
-    }
-    let others = [Some(config.listen), config.operations_listen];
-    let shares = |socket: SocketAddr| socket.port() != 0 && others.contains(&Some(socket));
-    if tls.redirect_listen.is_some_and(shares) {
+    if tls.mode == TlsMode::Off && tls.redirect_listen.is_some() {
         return wrong(
             "redirect_listen",
-            "it is the socket of listen or of operations_listen; use one of its own",
+            "it is only used with TLS; set tls to files or acme, or remove it",
         );
+    }
+    Ok(())
+}
+
+/// Refuses what no ACME server can do for the platform's names.
+fn check_acme(config: &Config) -> Result<(), SettingError> {
+    let acme = &config.tls.acme;
+    if acme.eab_kid.is_some() != acme.eab_key.is_some() {
+        let (key, other) = match acme.eab_kid {
+            Some(_) => ("acme_eab_kid", "acme_eab_key"),
+            None => ("acme_eab_key", "acme_eab_kid"),
+        };
+        let problem = format!("set {other} as well: the certificate authority gives both");
+        return Err(contradiction(config, &[key, other], problem));
+    }
+    // An ACME server with a root certificate of its own is the operator's, who may prove any name at any
+    // port.
+    if acme.ca.is_some() {
+        return Ok(());
+    }
+    let origins = [
+        ("origin", &config.origin),
+        ("games_origin", &config.games_origin),
+    ];
+    let origins = origins
+        .into_iter()
+        .filter_map(|(key, origin)| Some((key, origin.as_ref()?)));
+    for (key, origin) in origins {
+        if origin.is_local() {
+            let problem = "no public ACME server issues certificates for names under localhost; use a name \
+                           that you own, set tls to files, or name an ACME server of yours with acme_ca";
+            return Err(contradiction(config, &[key, "tls", "acme_ca"], problem));
+        }
+        if origin.port() != 443 && acme.dns_command.is_none() {
+            let problem = format!(
+                "its port is {}, but the ACME server proves names at port 443; leave the port out, prove \
+                 names by DNS with acme_dns_command, or set tls to files",
+                origin.port()
+            );
+            return Err(contradiction(
+                config,
+                &[key, "tls", "acme_dns_command"],
+                problem,
+            ));
+        }
     }
     Ok(())
 }
@@ -199,12 +282,25 @@ mod tests {
         let acme = ("tls", "acme");
         let email = ("acme_email", "me@play.example");
         let (key, keys) = (("tls_keys", "a.key"), ("tls_keys", "a.key,b.key"));
+        let kid = ("acme_eab_kid", "kid-1");
+        let mac = (
+            "acme_eab_key",
+            "zWNDZM6eQGHWpSRTPal5eIUYFTu7EajVIoguysqZ9wG44nME",
+        );
+        let other_port = ("origin", "https://play.example:8443");
+        let local = ("origin", "https://platform.localhost");
+        let ca = ("acme_ca", "ca.pem");
         for right in [
             &[origin, files, one, key][..],
             &[origin, files, two, keys],
             &[origin],
             &[origin, acme],
             &[origin, acme, email, ("redirect_listen", "0.0.0.0:80")],
+            &[origin, acme, kid, mac],
+            // By DNS, or by an ACME server of the operator's, any port can be proved.
+            &[other_port, acme, ("acme_dns_command", "/bin/true")],
+            &[other_port, acme, ca],
+            &[local, acme, ca],
         ] {
             assert_eq!(refusal(right), None, "{right:?}");
         }
@@ -234,6 +330,25 @@ mod tests {
             (
                 &[origin, acme, ("acme_orders_per_hour", "0")],
                 "is not a whole number from 1",
+            ),
+            (&[origin, kid, mac], "acme_eab_kid: it is only used"),
+            (
+                &[origin, acme, kid],
+                "acme_eab_kid: set acme_eab_key as well",
+            ),
+            (
+                &[origin, acme, mac],
+                "acme_eab_key: set acme_eab_kid as well",
+            ),
+            (
+                &[origin, acme, kid, ("acme_eab_key", "zWNDZM6e+/")],
+                "is not the base64url text",
+            ),
+            (&[local, acme], "origin: no public ACME server"),
+            (&[other_port, acme], "origin: its port is 8443, but"),
+            (
+                &[origin, acme, ("games_origin", "https://games.example:444")],
+                "games_origin: its port is 444, but",
             ),
             (&[origin, port], "redirect_listen: it is only used"),
             (

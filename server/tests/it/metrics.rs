@@ -119,6 +119,7 @@ async fn every_metric_of_the_table_is_exported_with_its_type_and_labels() {
         "platform_certificates",
         "platform_certificates_expiring",
         "platform_certificate_left_seconds",
+        "platform_certificates_missing",
         "platform_store_connections",
         "platform_store_connections_limit",
         "platform_store_connections_waiting",

@@ -83,6 +83,11 @@ impl Server {
 
     /// Reads the log until a line contains `text`, and returns the rest of the log.
     pub(crate) fn read_log_until(&mut self, text: &str) -> BufReader<ChildStderr> {
+        self.find_in_log(text).1
+    }
+
+    /// Reads the log until a line contains `text`. Returns this line, and the rest of the log.
+    pub(crate) fn find_in_log(&mut self, text: &str) -> (String, BufReader<ChildStderr>) {
         let mut log = BufReader::new(self.child.stderr.take().unwrap());
         let mut line = String::new();
         while !line.contains(text) {
@@ -93,7 +98,7 @@ impl Server {
                 "the log has no such line"
             );
         }
-        log
+        (line, log)
     }
 
     /// Sends a signal.
@@ -537,4 +542,30 @@ fn player_commands_say_what_is_wrong() {
     ] {
         assert_eq!(run(arguments).status.code(), Some(2), "{arguments:?}");
     }
+}
+
+#[test]
+fn an_unexpected_error_is_in_the_log_under_its_request_id_and_not_in_the_response() {
+    let directory = tempfile::tempdir().unwrap();
+    let mut server = Server::start(&mut program(directory.path()));
+    // Something that no server does: a table has another name.
+    let store = rusqlite::Connection::open(directory.path().join("platform.db")).unwrap();
+    store
+        .execute_batch("ALTER TABLE players RENAME TO other_players")
+        .unwrap();
+    let answer = token(&server, "");
+    assert!(answer.starts_with("HTTP/1.1 500 "), "{answer}");
+    for cause in ["players", "sqlite", "table"] {
+        assert!(!answer.contains(cause), "{answer}");
+    }
+    let id = answer
+        .lines()
+        .find_map(|line| line.strip_prefix("x-request-id: "));
+    let expected = format!(
+        "request failed request_id=\"{}\" slug=\"internal\"",
+        id.unwrap()
+    );
+    let (line, _log) = server.find_in_log(&expected);
+    assert!(line.contains("ERROR") && line.contains("players"), "{line}");
+    server.stop("-KILL");
 }

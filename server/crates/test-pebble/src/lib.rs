@@ -11,6 +11,7 @@
 mod process;
 mod request;
 
+use std::collections::BTreeMap;
 use std::fs::File;
 use std::net::{Ipv4Addr, TcpListener};
 use std::path::{Path, PathBuf};
@@ -85,6 +86,20 @@ impl TestPebble {
     /// There is no pebble; the message says how to get it.
     #[must_use]
     pub fn start(tls_port: u16) -> Self {
+        Self::with_accounts(tls_port, None)
+    }
+
+    /// Starts one that has an account for each user beforehand, and none for others: this one, with the
+    /// identifier and the text of its key (RFC 8555 §7.3.4).
+    ///
+    /// # Panics
+    /// There is no pebble; the message says how to get it.
+    #[must_use]
+    pub fn bound_to(tls_port: u16, account: (&str, &str)) -> Self {
+        Self::with_accounts(tls_port, Some(account))
+    }
+
+    fn with_accounts(tls_port: u16, account: Option<(&str, &str)>) -> Self {
         let folder = tempfile::tempdir().unwrap();
         certify(folder.path());
         let ports = (free_port(), free_port());
@@ -97,7 +112,8 @@ impl TestPebble {
             "httpPort": 1,
             "tlsPort": tls_port,
             "ocspResponderURL": "",
-            "externalAccountBindingRequired": false,
+            "externalAccountBindingRequired": account.is_some(),
+            "externalAccountMACKeys": account.into_iter().collect::<BTreeMap<_, _>>(),
         }});
         std::fs::write(folder.path().join("pebble.json"), settings.to_string()).unwrap();
         let dns = Dns::start(folder.path());

@@ -6,7 +6,7 @@
 //! | `account` | the account at the ACME server |
 //! | `authority` | orders at the ACME server |
 //! | `challenge` | what answers a challenge |
-//! | `dns` | the program that publishes TXT records |
+//! | [`dns`] | the program that publishes TXT records |
 //! | [`http`] | requests to the ACME server, and what verifies it |
 //! | [`jobs`] | renewing, and following other nodes |
 //! | [`kept`] | certificates in the store, and those in memory |
@@ -18,7 +18,7 @@
 mod account;
 mod authority;
 mod challenge;
-mod dns;
+pub mod dns;
 pub mod http;
 pub mod jobs;
 pub mod kept;
@@ -205,7 +205,8 @@ impl Acme {
                 metrics.ordered_certificate(OrderOutcome::Failed);
                 tracing::warn!(
                     name = certificate,
-                    error = chain(&error),
+                    challenge = authority::challenge_of(certificate),
+                    error = problems::explain(&error),
                     again_in_seconds = (again - now) / 1_000,
                     "a certificate could not be obtained"
                 );

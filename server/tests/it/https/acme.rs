@@ -2,6 +2,8 @@
 
 use std::io;
 use std::net::SocketAddr;
+use std::path::Path;
+use std::process::Command;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -425,6 +427,87 @@ async fn a_game_that_is_gone_gets_no_new_certificate() {
     certified.acme().renew().await.unwrap();
     assert_eq!(certified.until_there(2).await, OWN);
     assert_eq!(certified.pebble.orders(), 2);
+}
+
+/// An account at an authority: the identifier and the text of its key.
+const ACCOUNT: (&str, &str) = (
+    "kid-1",
+    "zWNDZM6eQGHWpSRTPal5eIUYFTu7EajVIoguysqZ9wG44nMEtx3MUAsUDkMTQ12W",
+);
+
+#[tokio::test]
+async fn an_authority_that_wants_an_account_of_its_own_gets_that_of_the_settings() {
+    let port = free_port();
+    let pebble = TestPebble::bound_to(port, ACCOUNT);
+    let stranger = TestApp::with(settings(&pebble, free_port())).await;
+    let operations = stranger.running.operations.unwrap();
+    let mut looks = tokio::time::interval(Duration::from_millis(20));
+    let refused = async {
+        let failed = [("outcome", "failed")];
+        let orders = "platform_certificate_orders_total";
+        while Scrape::of(operations).await.value(orders, &failed) < 0.5 {
+            looks.tick().await;
+        }
+    };
+    tokio::time::timeout(PATIENCE, refused).await.unwrap();
+    assert_eq!(pebble.orders(), 0);
+
+    let usual = settings(&pebble, port);
+    let app = TestApp::with(|config| {
+        usual(config);
+        config.tls.acme.eab_kid = Some(ACCOUNT.0.to_owned());
+        config.tls.acme.eab_key = Some(Secret::new(ACCOUNT.1.to_owned()));
+    })
+    .await;
+    assert_eq!(until_there(&app, 2).await, OWN);
+}
+
+/// The program with certificates of this server, which can prove no name.
+fn unproven(data: &Path, pebble: &TestPebble) -> Command {
+    let mut command = program(data);
+    command
+        .env("PLATFORM_ORIGIN", "https://platform.localhost")
+        .env("PLATFORM_TLS", "acme")
+        .env("PLATFORM_ACME_DIRECTORY", pebble.directory())
+        .env("PLATFORM_ACME_CA", pebble.ca());
+    command
+}
+
+#[test]
+fn the_log_says_of_a_failed_order_its_name_the_challenge_the_reason_and_the_next_try() {
+    // Nobody listens where the ACME server proves names.
+    let pebble = TestPebble::start(free_port());
+    let data = tempfile::tempdir().unwrap();
+    let mut server = Server::start(&mut unproven(data.path(), &pebble));
+    let (line, _log) = server.find_in_log("a certificate could not be obtained");
+    for part in [
+        "name=\"platform.localhost\" challenge=\"tls-alpn-01\"",
+        "error=\"the ACME server could not prove the name: platform.localhost by tls-alpn-01: ",
+        "again_in_seconds=60",
+    ] {
+        assert!(line.contains(part), "{part}: {line}");
+    }
+    // The type of the problem, as the server says it.
+    assert!(
+        line.contains("(connection)") || line.contains("(unauthorized)"),
+        "{line}"
+    );
+    server.stop("-KILL");
+}
+
+#[test]
+fn a_program_for_dns_that_cannot_be_run_stops_the_start() {
+    let data = tempfile::tempdir().unwrap();
+    let mut command = program(data.path());
+    command
+        .env("PLATFORM_ORIGIN", "https://play.example")
+        .env("PLATFORM_TLS", "acme")
+        .env("PLATFORM_ACME_DNS_COMMAND", "/nowhere/publish");
+    let output = command.arg("serve").output().unwrap();
+    assert_eq!(output.status.code(), Some(1));
+    let said = one_line(&output);
+    let expected = "PLATFORM_ACME_DNS_COMMAND: there is no program /nowhere/publish";
+    assert!(said.contains(expected), "{said}");
 }
 
 /// Publishes records with the management of the test's own DNS server.

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use instant_acme::{Account, AccountCredentials, NewAccount};
+use instant_acme::{Account, AccountCredentials, ExternalAccountKey, NewAccount};
 use tokio::sync::Mutex;
 use zeroize::Zeroizing;
 
@@ -99,7 +99,10 @@ impl Accounts {
             only_return_existing: false,
         };
         let builder = Account::builder_with_http(Box::new(self.http.clone()));
-        let (account, credentials) = builder.create(&new, directory.clone(), None).await?;
+        let bound = self.settings.external_account();
+        let bound = bound.map(|(id, key)| ExternalAccountKey::new(id, &key));
+        let created = builder.create(&new, directory.clone(), bound.as_ref());
+        let (account, credentials) = created.await?;
         let text = Zeroizing::new(serde_json::to_vec(&credentials)?);
         let (credentials, sealed) = self.sealing.close(&text, &account_name(&directory));
         let stored = StoredAccount {

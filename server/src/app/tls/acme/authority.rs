@@ -13,6 +13,7 @@ use zeroize::Zeroizing;
 use super::account::Accounts;
 use super::dns::{DnsCommand, DnsError};
 use super::http::Http;
+use super::problems::{self, challenge_name};
 use super::sealing::Sealing;
 use crate::clock::{Clock, Millis};
 use crate::config::tls::AcmeSettings;
@@ -39,7 +40,7 @@ pub(super) enum AuthorityError {
     #[error(transparent)]
     Acme(#[from] Error),
     /// The server could not prove that the name is ours.
-    #[error("the name could not be proved: {0}")]
+    #[error("the ACME server could not prove the name: {0}")]
     NotProved(String),
     /// The server does not offer the challenge.
     #[error("the server offers no challenge that the platform can answer")]
@@ -134,7 +135,7 @@ impl Authority {
         let account = self.accounts.account(false).await?;
         match self.complete(&account, name, published).await {
             Err(AuthorityError::Acme(Error::Api(problem)))
-                if problem.r#type.as_deref().is_some_and(is_unknown_account) =>
+                if problems::is(&problem, "accountDoesNotExist") =>
             {
                 tracing::warn!(
                     "the ACME server does not know the account any more; a new one is used"
@@ -199,12 +200,7 @@ impl Authority {
             let Identifier::Dns(name) = authorization.identifier().identifier.clone() else {
                 return Err(AuthorityError::NoChallenge);
             };
-            let kind = if by_dns {
-                ChallengeType::Dns01
-            } else {
-                ChallengeType::TlsAlpn01
-            };
-            let challenge = authorization.challenge(kind);
+            let challenge = authorization.challenge(challenge_kind(by_dns));
             let mut challenge = challenge.ok_or(AuthorityError::NoChallenge)?;
             let answer = challenge.key_authorization();
             if by_dns {
@@ -235,9 +231,18 @@ impl Authority {
     }
 }
 
-/// Whether a problem says that there is no such account (RFC 8555 §6.7).
-fn is_unknown_account(problem: &str) -> bool {
-    problem == "urn:ietf:params:acme:error:accountDoesNotExist"
+/// How the names of a certificate are proved: a wildcard by DNS alone (RFC 8555 §7.1.3).
+const fn challenge_kind(is_wildcard: bool) -> ChallengeType {
+    if is_wildcard {
+        ChallengeType::Dns01
+    } else {
+        ChallengeType::TlsAlpn01
+    }
+}
+
+/// Returns the name of the challenge that proves the names of a certificate.
+pub(super) fn challenge_of(certificate: &str) -> &'static str {
+    challenge_name(&challenge_kind(certificate.starts_with("*.")))
 }
 
 /// Whether a certificate is for a name, which may be a wildcard.
@@ -260,15 +265,19 @@ async fn order_is_for_wildcard(order: &mut Order) -> Result<bool, Error> {
     Ok(false)
 }
 
-/// Returns what the server says of the names that it could not prove.
+/// Returns what the server says of each name that it could not prove.
 async fn why_not_proved(mut order: Order, error: Option<Error>) -> AuthorityError {
     let mut reasons = Vec::new();
     let mut authorizations = order.authorizations();
     while let Some(Ok(mut authorization)) = authorizations.next().await {
+        let name = authorization.identifier().to_string();
         if let Ok(state) = authorization.refresh().await {
-            let errors = state.challenges.iter();
-            let errors = errors.filter_map(|challenge| challenge.error.as_ref());
-            reasons.extend(errors.map(ToString::to_string));
+            let failed = state.challenges.iter().filter_map(|challenge| {
+                let problem = problems::said(challenge.error.as_ref()?);
+                let by = challenge_name(&challenge.r#type);
+                Some(format!("{name} by {by}: {problem}"))
+            });
+            reasons.extend(failed);
         }
     }
     match (reasons.is_empty(), error) {

@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 use std::process::Stdio;
 use std::time::Duration;
 
+use rustix::fs::{Access, access};
 use tokio::process::Command;
 
 use crate::config::names::SETTINGS;
@@ -40,6 +41,48 @@ pub(super) enum DnsError {
         /// The end of what it wrote to standard error.
         said: String,
     },
+}
+
+/// Why the program of the settings cannot be run at all.
+#[derive(Debug, thiserror::Error)]
+pub enum DnsCommandError {
+    /// There is no such program.
+    #[error("PLATFORM_ACME_DNS_COMMAND: there is no program {0}; write its whole path")]
+    Missing(PathBuf),
+    /// It is not a program, or not one for the server's user.
+    #[error(
+        "PLATFORM_ACME_DNS_COMMAND: {0} is not a file that the server's user may execute; `chmod 755 {0}`"
+    )]
+    NotExecutable(PathBuf),
+}
+
+/// Makes sure that a program can be run, so that not only the first order fails. A name without a folder
+/// is one of the variable `PATH`.
+///
+/// # Errors
+/// [`DnsCommandError`]
+pub(in crate::app::tls) fn require(program: &Path) -> Result<(), DnsCommandError> {
+    #[expect(
+        clippy::disallowed_methods,
+        reason = "it is no setting: the system looks for programs there, too"
+    )]
+    let folders = std::env::var_os("PATH").unwrap_or_default();
+    let has_folder = program.components().count() > 1;
+    let candidates: Vec<PathBuf> = if has_folder {
+        vec![program.to_owned()]
+    } else {
+        let folders = std::env::split_paths(&folders);
+        folders.map(|folder| folder.join(program)).collect()
+    };
+    let Some(found) = candidates.iter().find(|path| path.exists()) else {
+        return Err(DnsCommandError::Missing(program.to_owned()));
+    };
+    let may_run = |path: &PathBuf| path.is_file() && access(path, Access::EXEC_OK).is_ok();
+    if candidates.iter().any(may_run) {
+        Ok(())
+    } else {
+        Err(DnsCommandError::NotExecutable(found.clone()))
+    }
 }
 
 /// Publishes and removes records.
@@ -132,5 +175,30 @@ mod tests {
         let nothing = DnsCommand::new(&folder.path().join("nothing"));
         let error = nothing.present("name", "value").await.unwrap_err();
         assert!(error.to_string().contains("cannot be run"), "{error}");
+    }
+
+    #[test]
+    fn a_program_that_cannot_be_run_is_refused_at_the_start() {
+        let folder = tempfile::tempdir().unwrap();
+        let DnsCommand(path) = program(folder.path(), "exit 0");
+        require(&path).unwrap();
+        require(Path::new("sh")).unwrap();
+        let refused = |path: &Path| require(path).unwrap_err().to_string();
+        for missing in [
+            folder.path().join("nothing"),
+            PathBuf::from("no-such-program"),
+        ] {
+            let said = refused(&missing);
+            let expected = format!(
+                "PLATFORM_ACME_DNS_COMMAND: there is no program {}",
+                missing.display()
+            );
+            assert!(said.starts_with(&expected), "{said}");
+        }
+        std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o600)).unwrap();
+        for not_executable in [path.as_path(), folder.path()] {
+            let said = refused(not_executable);
+            assert!(said.contains("may execute"), "{said}");
+        }
     }
 }
