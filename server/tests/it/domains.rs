@@ -7,6 +7,7 @@ use platform_server::domain::audit::{Actor, AuditKind};
 use platform_server::domain::custom_domain::{CustomDomain, DomainState};
 use platform_server::domain::takedown::Change;
 use platform_server::projects::domains::look_at_domains;
+use platform_server::projects::domains::records::{Permission, Records};
 use platform_test_dns::{A, AAAA, RData, TestDns};
 use reqwest::{Method, StatusCode};
 use serde_json::{Value, json};
@@ -541,4 +542,30 @@ async fn the_operations_listener_says_which_names_may_have_a_certificate() {
             404
         );
     }
+}
+
+#[tokio::test]
+async fn caa_records_hold_for_the_names_below_that_have_none() {
+    let dns = TestDns::start().await;
+    dns.allow("play.example", "one.example");
+    dns.allow("own.play.example", "other.example");
+    let records = Records::new(vec![dns.address]);
+    let permission = |value: &str| Permission {
+        tag: "issue".to_owned(),
+        value: value.to_owned(),
+    };
+    for (name, authority) in [
+        ("play.example", "one.example"),
+        ("a.b.play.example", "one.example"),
+        ("a.own.play.example", "other.example"),
+    ] {
+        let found = records.permissions(name).await.unwrap();
+        assert_eq!(found, [permission(authority)], "{name}");
+    }
+    assert_eq!(
+        records.permissions("elsewhere.example").await,
+        Ok(Vec::new())
+    );
+    dns.fail(true);
+    records.permissions("play.example").await.unwrap_err();
 }

@@ -10,7 +10,7 @@ use std::sync::{Arc, Mutex};
 use hickory_resolver::proto::op::{Message, ResponseCode};
 pub use hickory_resolver::proto::rr::RData;
 pub use hickory_resolver::proto::rr::rdata::{A, AAAA};
-use hickory_resolver::proto::rr::rdata::{CNAME, TXT};
+use hickory_resolver::proto::rr::rdata::{CAA, CNAME, TXT};
 use hickory_resolver::proto::rr::{Name, Record, RecordType};
 use tokio::net::UdpSocket;
 
@@ -117,5 +117,17 @@ impl TestDns {
     pub fn alias(&self, name: &str, to: &str) {
         let to = Name::from_ascii(format!("{to}.")).unwrap();
         self.add(name, RData::CNAME(CNAME(to)));
+    }
+
+    /// Adds a CAA record that lets only this authority issue certificates (RFC 8659 §4.2).
+    ///
+    /// # Panics
+    /// Panics if `authority` is no name.
+    pub fn allow(&self, name: &str, authority: &str) {
+        let authority = Some(Name::from_ascii(authority).unwrap());
+        self.add(
+            name,
+            RData::CAA(CAA::new_issue(false, authority, Vec::new())),
+        );
     }
 }

@@ -3,12 +3,14 @@
 //!
 //! | module | contents |
 //! |---|---|
+//! | `caa` | whether the certificate authority may issue certificates |
 //! | `certificates` | how long the certificates are valid |
 //! | `disks` | the data folder, free space, backups |
 //! | `services` | database, signing keys, Redis, the bucket, identity providers |
 //! | `network` | names, the way through the proxy, the clock, the operator's listener |
 //! | `fetch` | requests to the platform and to providers |
 
+mod caa;
 mod certificates;
 mod disks;
 mod fetch;
@@ -128,14 +130,16 @@ impl Patient<'_> {
 
 /// Makes all checks, those that wait for others at the same time.
 pub async fn examine(patient: &Patient<'_>) -> Vec<Finding> {
-    let (disks, services, certificates, network) = tokio::join!(
+    let (disks, services, certificates, caa, network) = tokio::join!(
         disks::examine(patient),
         services::examine(patient),
         certificates::examine(patient),
+        caa::examine(patient),
         network::examine(patient),
     );
     let findings = disks.into_iter().chain(services);
-    findings.chain(certificates).chain(network).collect()
+    let findings = findings.chain(certificates).chain(caa);
+    findings.chain(network).collect()
 }
 
 /// Returns how many parts do not work.

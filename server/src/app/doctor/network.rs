@@ -9,6 +9,7 @@ use platform_protocol::paths;
 use super::fetch::{Fetched, Fetcher};
 use super::{Finding, Patient};
 use crate::clock::Millis;
+use crate::config::tls::TlsMode;
 use crate::domain::origin::{AUTH_LABEL, PlatformOrigin};
 use crate::web::request_id::RequestId;
 
@@ -54,29 +55,39 @@ async fn names(origin: &PlatformOrigin, games: &PlatformOrigin) -> Finding {
         let found = format!("{host} is this machine, which browsers know without a name server");
         return Finding::skipped(CHECK, found);
     }
-    let mut all = BTreeSet::new();
-    for (name, record) in [
+    let asked = [
         (host.to_owned(), host.to_owned()),
         (format!("{AUTH_LABEL}.{host}"), format!("*.{host}")),
         (
             format!("{ANY_GAME}.{}", games.host()),
             format!("*.{}", games.host()),
         ),
-    ] {
+    ];
+    let (mut all, mut missing, mut records) = (BTreeSet::new(), Vec::new(), Vec::new());
+    for (name, record) in asked {
         match addresses(&name).await {
             Ok(found) => all.extend(found),
             Err(error) => {
-                let advice =
-                    format!("add a record of `{record}` at your name server (A, AAAA or CNAME)");
-                return Finding::wrong(CHECK, format!("{name} has no address: {error}"), advice);
+                missing.push(format!("{name} has no address: {error}"));
+                records.push(format!("`{record}`"));
             }
         }
     }
+    if !missing.is_empty() {
+        records.dedup();
+        let advice = format!(
+            "add a record of {} at your name server (A, AAAA or CNAME)",
+            records.join(" and of ")
+        );
+        return Finding::wrong(CHECK, missing.join("; "), advice);
+    }
     let all: Vec<String> = all.iter().map(ToString::to_string).collect();
-    Finding::fine(
-        CHECK,
-        format!("{host} and its sub-domains are {}", all.join(", ")),
-    )
+    let whose = if games.host() == host {
+        format!("{host} and its sub-domains are")
+    } else {
+        format!("{host}, its sub-domains and those of {} are", games.host())
+    };
+    Finding::fine(CHECK, format!("{whose} {}", all.join(", ")))
 }
 
 /// Asks the server itself, if there is a listener for it.
@@ -150,6 +161,7 @@ async fn visits(
         ),
     }];
     let game = format!("{}/", games.sub_domain(ANY_GAME));
+    let trusts_proxy = !patient.config.trusted_proxies.is_empty();
     findings.push(match fetcher.get(&game, None).await {
         Ok(found) if found.header("x-request-id").is_some() => Finding::fine(
             CHECK,
@@ -163,14 +175,46 @@ async fn visits(
             ),
             "let the proxy forward every sub-domain, not only the auth service",
         ),
-        Err(error) => Finding::wrong(
-            CHECK,
-            format!("{game}: {error}"),
-            "the certificate must be valid for every sub-domain, and the proxy must listen for it",
-        ),
+        Err(error) => {
+            let ports = (games.port(), origin.port(), patient.config.listen.port());
+            let advice = unreached_game(games.is_secure(), trusts_proxy, ports);
+            Finding::wrong(CHECK, format!("{game}: {error}"), advice)
+        }
     });
     findings.push(proxy(patient, origin, &answered, &id));
     (findings, Some(answered))
+}
+
+/// What to do if no game can be reached: at the port of games, while the platform is at another one, perhaps
+/// nobody listens.
+fn unreached_game(
+    is_secure: bool,
+    trusts_proxy: bool,
+    (games, platform, listening): (u16, u16, u16),
+) -> String {
+    let certificate = if is_secure {
+        "; the certificate must be valid for every sub-domain of PLATFORM_GAMES_ORIGIN, or of PLATFORM_ORIGIN \
+         without it"
+    } else {
+        ""
+    };
+    if games != platform && games != listening {
+        let who = if trusts_proxy {
+            "the proxy"
+        } else {
+            "the server"
+        };
+        return format!(
+            "PLATFORM_GAMES_ORIGIN has port {games}, and {who} must listen there: leave the port out of it, \
+             or use that of PLATFORM_ORIGIN, {platform}{certificate}"
+        );
+    }
+    let listens = if trusts_proxy {
+        "the proxy must listen for every sub-domain, at port"
+    } else {
+        "the server must listen at port"
+    };
+    format!("{listens} {games}{certificate}")
 }
 
 /// A proxy that is not trusted makes all visitors one: limits then stop players.
@@ -187,6 +231,9 @@ fn proxy(
             CHECK,
             "the server trusts it, so it knows visitors' addresses",
         );
+    }
+    if trusted.is_empty() && patient.config.tls.mode != TlsMode::Off {
+        return Finding::skipped(CHECK, "the server speaks TLS itself, without a proxy");
     }
     if trusted.is_empty() && !origin.is_secure() {
         return Finding::skipped(CHECK, "there is none");
@@ -254,6 +301,40 @@ mod tests {
     use crate::app::doctor::State;
 
     #[test]
+    fn a_port_of_games_at_which_nobody_listens_is_named() {
+        for (is_secure, trusts_proxy, ports, expected) in [
+            (
+                false,
+                false,
+                (9_999, 8_787, 8_787),
+                "PLATFORM_GAMES_ORIGIN has port 9999, and the server must",
+            ),
+            (
+                true,
+                true,
+                (8_443, 443, 8_787),
+                "PLATFORM_GAMES_ORIGIN has port 8443, and the proxy must",
+            ),
+            (
+                false,
+                false,
+                (8_787, 8_787, 8_787),
+                "the server must listen at port 8787",
+            ),
+            (
+                true,
+                true,
+                (443, 443, 8_787),
+                "the proxy must listen for every sub-domain, at port 443",
+            ),
+        ] {
+            let advice = unreached_game(is_secure, trusts_proxy, ports);
+            assert!(advice.starts_with(expected), "{advice}");
+            assert_eq!(advice.contains("certificate"), is_secure, "{advice}");
+        }
+    }
+
+    #[test]
     fn a_clock_is_off_after_five_seconds_and_wrong_after_thirty() {
         for (off, expected) in [
             (0, State::Fine),
@@ -271,9 +352,18 @@ mod tests {
     async fn a_name_without_an_address_is_wrong_and_localhost_needs_none() {
         // RFC 6761 §6.4: no name under `invalid` exists.
         let nowhere: PlatformOrigin = "https://play.invalid".parse().unwrap();
-        let found = names(&nowhere, &nowhere).await;
+        let games: PlatformOrigin = "https://games.invalid".parse().unwrap();
+        let found = names(&nowhere, &games).await;
         assert_eq!(found.state, State::Wrong);
-        assert!(found.advice.unwrap().contains("`play.invalid`"));
+        // All of them, so that one look at the name server is enough.
+        for name in ["play.invalid", "auth.play.invalid", "games.invalid"] {
+            assert!(found.found.contains(&format!("{name} has no")), "{found:?}");
+        }
+        let advice = found.advice.unwrap();
+        let records = "`play.invalid` and of `*.play.invalid` and of `*.games.invalid`";
+        assert!(advice.contains(records), "{advice}");
+        let once = names(&nowhere, &nowhere).await.advice.unwrap();
+        assert_eq!(once.matches("`*.play.invalid`").count(), 1, "{once}");
         let local = PlatformOrigin::local(8787);
         let local = names(&local, &local).await;
         assert_eq!(local.state, State::Skipped);

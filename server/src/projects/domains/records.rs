@@ -41,6 +41,15 @@ pub struct Way {
     pub addresses: Vec<IpAddr>,
 }
 
+/// A CAA record: what a certificate authority may do (RFC 8659 §4.1).
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Permission {
+    /// `issue`, `issuewild` or another property, in lower case.
+    pub tag: String,
+    /// Its value, such as the name of an authority.
+    pub value: String,
+}
+
 /// The servers gave no answer, or one that says nothing. The text is a part of a sentence.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct NoAnswer(String);
@@ -111,6 +120,32 @@ impl Records {
             Some(error) if way == Way::default() => Err(error),
             _ => Ok(way),
         }
+    }
+
+    /// Returns the CAA records that hold for a name: its own, or those of the nearest name above it that has
+    /// some (RFC 8659 §3). Without any, every authority may issue certificates.
+    ///
+    /// # Errors
+    /// [`NoAnswer`]
+    pub async fn permissions(&self, name: &str) -> Result<Vec<Permission>, NoAnswer> {
+        let servers = self.servers()?;
+        let mut next = Some(name);
+        while let Some(name) = next {
+            let found = ask(&servers, name, RecordType::CAA).await?;
+            let found = found.into_iter().filter_map(|data| match data {
+                RData::CAA(record) => Some(Permission {
+                    tag: record.tag.to_ascii_lowercase(),
+                    value: String::from_utf8_lossy(&record.value).into_owned(),
+                }),
+                _ => None,
+            });
+            let found: Vec<Permission> = found.collect();
+            if !found.is_empty() {
+                return Ok(found);
+            }
+            next = name.split_once('.').map(|(_, above)| above);
+        }
+        Ok(Vec::new())
     }
 
     /// Returns the servers, with new connections.
