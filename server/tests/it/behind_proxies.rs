@@ -31,6 +31,8 @@ use crate::support::{NOW, TestApp};
 const NEVER: Duration = Duration::from_secs(60);
 /// The platform's name, where `deploy/` says `play.example`.
 const NAME: &str = "platform.localhost";
+/// The name of games on a site of their own, where `deploy/` says `games.example`.
+const GAMES: &str = "games.localhost";
 
 /// A kind of proxy.
 #[derive(Clone, Copy, Debug)]
@@ -75,20 +77,25 @@ fn configuration(file: &str, changes: &[(&str, String)]) -> String {
     text
 }
 
-/// Writes a certificate for the platform, its key, and both in one file. Returns the client that
-/// trusts it.
+/// Writes certificates for the platform and for games on a site of their own, their keys, and both in one
+/// file. Returns the client that trusts them.
 fn certify(folder: &Path) -> TlsConnector {
     let mut authority = CertificateParams::default();
     authority.is_ca = IsCa::Ca(rcgen::BasicConstraints::Unconstrained);
     let authority = CertifiedIssuer::self_signed(authority, KeyPair::generate().unwrap()).unwrap();
-    let key = KeyPair::generate().unwrap();
-    let names = vec![NAME.to_owned(), format!("*.{NAME}")];
-    let certificate = CertificateParams::new(names).unwrap();
-    let certificate = certificate.signed_by(&key, &authority).unwrap();
-    let (chain, key) = (certificate.pem(), key.serialize_pem());
-    std::fs::write(folder.join("fullchain.pem"), &chain).unwrap();
-    std::fs::write(folder.join("key.pem"), &key).unwrap();
-    std::fs::write(folder.join("all.pem"), chain + &key).unwrap();
+    for (name, [chain_file, key_file, both]) in [
+        (NAME, ["fullchain.pem", "key.pem", "all.pem"]),
+        (GAMES, ["games-fullchain.pem", "games-key.pem", "games.pem"]),
+    ] {
+        let key = KeyPair::generate().unwrap();
+        let names = vec![name.to_owned(), format!("*.{name}")];
+        let certificate = CertificateParams::new(names).unwrap();
+        let certificate = certificate.signed_by(&key, &authority).unwrap();
+        let (chain, key) = (certificate.pem(), key.serialize_pem());
+        std::fs::write(folder.join(chain_file), &chain).unwrap();
+        std::fs::write(folder.join(key_file), &key).unwrap();
+        std::fs::write(folder.join(both), chain + &key).unwrap();
+    }
     let mut roots = RootCertStore::empty();
     roots.add(authority.der().clone()).unwrap();
     let ring = Arc::new(rustls::crypto::ring::default_provider());
@@ -105,6 +112,7 @@ impl Kind {
     fn command(self, app: &TestApp, folder: &Path, (https, http): (u16, u16)) -> Command {
         let server = app.running.address.to_string();
         let names = ("play.example", NAME.to_owned());
+        let games = ("games.example", GAMES.to_owned());
         let keys = ("/etc/ssl/platform", folder.display().to_string());
         let behind = ("127.0.0.1:8787", server);
         let path = |name: &str| folder.join(name);
@@ -123,7 +131,13 @@ impl Kind {
                     ("listen 80;", format!("listen 127.0.0.1:{http};")),
                     ("listen 443 ssl", format!("listen 127.0.0.1:{https} ssl")),
                 ];
-                let site = write("site.conf", configuration("nginx/platform.conf", &site));
+                let mut sites = configuration("nginx/platform.conf", &site);
+                if is_apart(app) {
+                    let [_, keys, _, rest @ ..] = &site;
+                    let games = [&[games, keys.clone()][..], rest].concat();
+                    sites += &configuration("nginx/games-origin.conf", &games);
+                }
+                let site = write("site.conf", sites);
                 let kinds = ["client_body", "proxy", "fastcgi", "uwsgi", "scgi"];
                 let temporary: Vec<String> = kinds
                     .map(|kind| format!("{kind}_temp_path {};", path(kind).display()))
@@ -140,7 +154,12 @@ impl Kind {
                 command
             }
             Self::Caddy => {
-                let site = configuration("caddy/Caddyfile", &[names, keys, behind]);
+                let changes = [names, keys.clone(), behind.clone()];
+                let mut site = configuration("caddy/Caddyfile", &changes);
+                if is_apart(app) {
+                    let changes = [games, keys, behind];
+                    site += &configuration("caddy/games-origin.Caddyfile", &changes);
+                }
                 let global = format!(
                     "{{\n\tadmin off\n\thttp_port {http}\n\thttps_port {https}\n\
                      \tdefault_bind 127.0.0.1\n\tstorage file_system {}\n}}\n",
@@ -155,7 +174,16 @@ impl Kind {
             }
             Self::Haproxy => {
                 let operations = app.running.operations.unwrap().port();
+                // The line with both certificates takes the place of that with one.
+                let (both, one) = ("    #bind :443 ssl crt", "    bind :443 ssl crt");
+                let chosen = if is_apart(app) {
+                    [(one, "    #".to_owned()), (both, one.to_owned())]
+                } else {
+                    [(one, one.to_owned()), (both, both.to_owned())]
+                };
                 let changes = [
+                    chosen[0].clone(),
+                    chosen[1].clone(),
                     keys,
                     behind,
                     ("port 9090", format!("port {operations}")),
@@ -194,8 +222,9 @@ impl Kind {
             };
             // Somebody else may take a port before the proxy does; then it ends.
             while start.elapsed() < NEVER && proxy.child.try_wait().unwrap().is_none() {
+                // The console's address, which is the same wherever games are.
                 if proxy
-                    .try_ask("GET /", "demo", "")
+                    .try_ask("GET /", "", "")
                     .await
                     .is_some_and(|answer| answer.starts_with("HTTP/1.1 200"))
                 {
@@ -209,10 +238,17 @@ impl Kind {
     }
 }
 
-/// Returns the host of an address of the platform.
+/// Whether the games of this server are on a site of their own.
+fn is_apart(app: &TestApp) -> bool {
+    let platform = &app.running.state.platform;
+    platform.games_origin != platform.origin
+}
+
+/// Returns the host of an address of the platform. A whole name is taken as it is.
 fn host(label: &str) -> String {
     match label {
         "" => NAME.to_owned(),
+        name if name.contains('.') => name.to_owned(),
         label => format!("{label}.{NAME}"),
     }
 }
@@ -286,14 +322,37 @@ fn cookie_of(answer: &str) -> String {
     )
 }
 
-/// Plays the demo through a proxy.
-async fn play(kind: Kind) {
+/// The settings of a server behind a proxy.
+fn behind(config: &mut Config) {
+    config.origin = Some(format!("https://{NAME}").parse().unwrap());
+    config.trusted_proxies = vec!["127.0.0.1/32".parse().unwrap()];
+    config.operations_listen = Some("127.0.0.1:0".parse().unwrap());
+}
+
+/// Visits a platform whose games are on a site of their own.
+async fn visit_apart(kind: Kind) {
     let app = TestApp::with(|config: &mut Config| {
-        config.origin = Some(format!("https://{NAME}").parse().unwrap());
-        config.trusted_proxies = vec!["127.0.0.1/32".parse().unwrap()];
-        config.operations_listen = Some("127.0.0.1:0".parse().unwrap());
+        behind(config);
+        config.games_origin = Some(format!("https://{GAMES}").parse().unwrap());
     })
     .await;
+    let proxy = kind.run(&app).await;
+    let game = format!("demo.{GAMES}");
+    for (host, path) in [
+        ("", "/"),
+        ("auth", "/.well-known/jwks.json"),
+        (game.as_str(), "/__platform/runtime.js"),
+    ] {
+        let page = proxy.ask(&format!("GET {path}"), host, "").await;
+        assert!(page.starts_with("HTTP/1.1 200"), "{kind:?}: {host}: {page}");
+    }
+    redirects(kind, &proxy, &game).await;
+    redirects(kind, &proxy, &host("auth")).await;
+}
+
+/// Plays the demo through a proxy.
+async fn play(kind: Kind) {
+    let app = TestApp::with(behind).await;
     let proxy = kind.run(&app).await;
     for (label, path) in [("", "/"), ("auth", "/.well-known/jwks.json"), ("demo", "/")] {
         let page = proxy.ask(&format!("GET {path}"), label, "").await;
@@ -318,7 +377,7 @@ async fn play(kind: Kind) {
 
     stream_logs(kind, &app, &proxy).await;
     echo_over_a_web_socket(kind, &app, &proxy).await;
-    redirects(kind, &proxy).await;
+    redirects(kind, &proxy, &host("demo")).await;
 }
 
 /// Returns `sub` of the token in a response, whose body may be in chunks.
@@ -390,16 +449,13 @@ async fn echo_over_a_web_socket(kind: Kind, app: &TestApp, proxy: &Proxy) {
 }
 
 /// Without TLS, a visitor is sent to the same address with it.
-async fn redirects(kind: Kind, proxy: &Proxy) {
+async fn redirects(kind: Kind, proxy: &Proxy, host: &str) {
     let mut stream = TcpStream::connect(("127.0.0.1", proxy.http)).await.unwrap();
-    let request = format!(
-        "GET /a?b HTTP/1.1\r\nHost: {}\r\nConnection: close\r\n\r\n",
-        host("demo")
-    );
+    let request = format!("GET /a?b HTTP/1.1\r\nHost: {host}\r\nConnection: close\r\n\r\n");
     stream.write_all(request.as_bytes()).await.unwrap();
     let mut answer = String::new();
     stream.read_to_string(&mut answer).await.unwrap();
-    let to = format!("ocation: https://{}", host("demo"));
+    let to = format!("ocation: https://{host}");
     assert!(
         answer.contains(" 308 ") && answer.contains(&to),
         "{kind:?}: {answer}"
@@ -420,4 +476,29 @@ async fn the_demo_is_played_through_caddy() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn the_demo_is_played_through_haproxy() {
     play(Kind::Haproxy).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn games_on_a_site_of_their_own_are_visited_through_nginx() {
+    visit_apart(Kind::Nginx).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn games_on_a_site_of_their_own_are_visited_through_caddy() {
+    visit_apart(Kind::Caddy).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn games_on_a_site_of_their_own_are_visited_through_haproxy() {
+    visit_apart(Kind::Haproxy).await;
+}
+
+#[test]
+fn nginx_passes_requests_to_games_on_as_those_to_the_platform() {
+    let location = |file: &str| {
+        let text = configuration(file, &[]);
+        text[text.find("    location / {").unwrap()..].to_owned()
+    };
+    let platform = location("nginx/platform.conf");
+    assert_eq!(location("nginx/games-origin.conf"), platform);
 }

@@ -258,6 +258,19 @@ fn every_object_of_kubernetes_is_about_the_same_pods() {
     }
     // Visitors never reach the operator's listener.
     assert_eq!(service["spec"]["ports"].as_array().unwrap().len(), 1);
+    assert_eq!(service["spec"]["ports"][0]["targetPort"], "http");
+    // Monitoring finds each node, also one that is not ready.
+    let operations = kubernetes("operations-service");
+    let spec = &operations["spec"];
+    assert_eq!(&spec["selector"], labels);
+    assert_eq!(spec["clusterIP"], "None");
+    assert_eq!(spec["publishNotReadyAddresses"], true);
+    assert_eq!(spec["ports"].as_array().unwrap().len(), 1);
+    assert_eq!(spec["ports"][0]["targetPort"], "operations");
+    let scraped = |port: &Value| {
+        port["name"] == "operations" && port["containerPort"] == spec["ports"][0]["port"]
+    };
+    assert!(ports.iter().any(scraped));
     // One command applies all of them, but no secrets.
     let all = kubernetes("kustomization")["resources"].take();
     let mut all: Vec<_> = all
@@ -266,9 +279,51 @@ fn every_object_of_kubernetes_is_about_the_same_pods() {
         .iter()
         .map(|file| file.as_str().unwrap())
         .collect();
-    all.extend(["kustomization.yaml", "secrets.example.yaml"]);
+    all.extend([
+        "ingress.example.yaml",
+        "kustomization.yaml",
+        "secrets.example.yaml",
+    ]);
     all.sort_unstable();
     assert_eq!(all, names(&deploy("kubernetes")));
+}
+
+#[test]
+fn the_ingress_leads_every_name_of_the_platform_to_the_visitors_service() {
+    let ingress = kubernetes("ingress.example");
+    assert_eq!(ingress["apiVersion"], "networking.k8s.io/v1");
+    let settings = kubernetes("settings");
+    let origin = settings["data"]["PLATFORM_ORIGIN"].as_str().unwrap();
+    let host = origin.strip_prefix("https://").unwrap();
+    let names = [host.to_owned(), format!("*.{host}")];
+    let spec = &ingress["spec"];
+    assert_eq!(spec["tls"][0]["hosts"], serde_json::json!(names));
+    let rules = spec["rules"].as_array().unwrap();
+    let hosts: Vec<_> = rules
+        .iter()
+        .map(|rule| rule["host"].as_str().unwrap())
+        .collect();
+    assert_eq!(hosts, names);
+    let service = kubernetes("service");
+    for rule in rules {
+        let paths = rule["http"]["paths"].as_array().unwrap();
+        assert_eq!(paths.len(), 1);
+        assert_eq!(paths[0]["path"], "/");
+        assert_eq!(paths[0]["pathType"], "Prefix");
+        let backend = &paths[0]["backend"]["service"];
+        assert_eq!(backend["name"], service["metadata"]["name"]);
+        assert_eq!(backend["port"]["name"], service["spec"]["ports"][0]["name"]);
+    }
+    // Values of annotations are texts, or Kubernetes refuses the object.
+    let annotations = variables(&ingress["metadata"]["annotations"]);
+    assert_eq!(
+        annotations["nginx.ingress.kubernetes.io/proxy-buffering"],
+        "off"
+    );
+    assert_eq!(
+        annotations["nginx.ingress.kubernetes.io/proxy-body-size"],
+        "0"
+    );
 }
 
 #[test]
