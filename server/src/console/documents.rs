@@ -42,10 +42,9 @@ macro_rules! source {
     };
 }
 
-/// All documents, in the order in which a reader needs them. `docs/dependencies.md`,
-/// `docs/faults.md`, `docs/performance.md` and `docs/security.md` are for those who change or examine the
-/// platform itself.
-const SOURCES: [Source; 24] = [
+/// All documents, in the order in which a reader needs them. `docs/dependencies.md` and
+/// `docs/performance.md` are for those who change the platform itself.
+const SOURCES: [Source; 26] = [
     source!(Makers, "cli"),
     source!(Makers, "dev-server"),
     source!(Makers, "runtime"),
@@ -70,6 +69,8 @@ const SOURCES: [Source; 24] = [
     source!(Operators, "upgrading"),
     source!(Operators, "several-nodes"),
     source!(Operators, "metrics"),
+    source!(Operators, "faults"),
+    source!(Operators, "security"),
 ];
 
 /// Returns the title of the document with this file name.
@@ -151,7 +152,7 @@ mod tests {
             Some(name.strip_suffix(".md")?.to_owned())
         });
         let mut names: BTreeSet<_> = names.collect();
-        for own in ["dependencies", "faults", "performance", "security"] {
+        for own in ["dependencies", "performance"] {
             assert!(names.remove(own));
         }
         let shown: BTreeSet<_> = SOURCES
@@ -176,6 +177,29 @@ mod tests {
         );
         let sign_in = documents.find("sign-in").unwrap();
         assert!(sign_in.html.contains("play.example"));
+    }
+
+    /// A file of the project that is no document is named by its path from `docs/`, such as
+    /// `../deploy/…`: the console shows such a link as text.
+    #[test]
+    fn every_relative_link_and_picture_of_a_document_is_served() {
+        use pulldown_cmark::{Event, Options, Parser, Tag};
+        for source in &SOURCES {
+            for event in Parser::new_ext(source.text, Options::ENABLE_TABLES) {
+                let target = match event {
+                    Event::Start(Tag::Link { dest_url, .. }) => dest_url,
+                    Event::Start(Tag::Image { dest_url, .. }) => {
+                        panic!("{}: {dest_url}", source.name)
+                    }
+                    _ => continue,
+                };
+                if target.starts_with("../") {
+                    continue;
+                }
+                let served = markdown::address(&target);
+                assert!(served.is_some(), "{}: {target}", source.name);
+            }
+        }
     }
 
     /// Documents link to one another and to places in them.

@@ -206,7 +206,7 @@ fn space(text: &mut String) {
 
 /// The address in the console of what a document links to. Files of the project other than documents
 /// have none.
-fn address(link: &str) -> Option<String> {
+pub(super) fn address(link: &str) -> Option<String> {
     if link.starts_with('#') || link.starts_with("https://") || link.starts_with("http://") {
         return Some(link.to_owned());
     }
