@@ -5,6 +5,7 @@ mod clock;
 mod descriptors;
 mod full_disk;
 mod memory;
+mod memory_group;
 mod read_only;
 mod sign_in;
 mod small_disk;
