@@ -148,7 +148,7 @@ async fn a_device_gets_its_codes() {
         .replace(text("device_code"), "[device code]")
         .replace(text("user_code"), "[user code]")
         .replace(&app.port().to_string(), "[port]");
-    assert_snapshot!(masked, @r#"{"device_code":"[device code]","user_code":"[user code]","verification_uri":"http://auth.platform.localhost:[port]/device","verification_uri_complete":"http://auth.platform.localhost:[port]/device?user_code=[user code]","expires_in":900,"interval":5}"#);
+    assert_snapshot!(masked, @r#"{"device_code":"[device code]","user_code":"[user code]","verification_uri":"http://auth.platform.localhost:[port]/device","verification_uri_complete":"http://auth.platform.localhost:[port]/device?user_code=[user code]","expires_in":600,"interval":5}"#);
 }
 
 #[tokio::test]
@@ -204,7 +204,7 @@ async fn a_device_hears_what_became_of_its_code() {
     app.clock.advance(15_000);
     assert_eq!(error(&hasty.poll().await, 400), "authorization_pending");
 
-    app.clock.advance(15 * 60_000);
+    app.clock.advance(10 * 60_000);
     assert_eq!(error(&hasty.poll().await, 400), "expired_token");
 }
 

@@ -95,10 +95,10 @@ async fn what_is_no_code_is_told_and_kept_in_the_field() {
     // The code expires while its page is open.
     let device = Device::begin(&app).await;
     let page = browser.type_address(&device.complete).await;
-    app.clock.advance(15 * 60_000);
+    app.clock.advance(10 * 60_000);
     let late = device.press(&mut browser, &page, "approve").await;
     assert_eq!(late.status, 404);
-    assert!(late.text().contains("older than 15 minutes"));
+    assert!(late.text().contains("older than ten minutes"));
     for twice in [
         "/device?user_code=A&user_code=B",
         "/device?done=approve&done=deny",
@@ -339,7 +339,7 @@ async fn a_code_that_another_page_brought_is_left_out() {
         .await
         .location();
     assert!(browser.get(&own).await.text().contains("Approve"));
-    app.clock.advance(15 * 60_000);
+    app.clock.advance(10 * 60_000);
     let late = browser.get(&own).await;
     assert!(late.text().contains("was left out"), "{}", late.text());
 }

@@ -152,7 +152,7 @@ macro_rules! suite {
                 the_first_user_code_that_nobody_has_is_taken
                 a_device_that_asks_too_often_is_slowed_down
                 a_denied_code_stays_denied
-                both_codes_expire_after_fifteen_minutes
+                both_codes_expire_after_ten_minutes
                 guests_and_suspended_accounts_let_no_device_in
                 a_refresh_token_works_once_and_ends_its_device_when_it_comes_again
                 a_lost_answer_can_be_asked_for_again

@@ -1,10 +1,11 @@
-//! The listener for plain HTTP: every address of the platform is redirected to https, and nothing else
-//! is answered.
+//! The listener for plain HTTP: pages of the platform are redirected to https, and nothing else is answered. What
+//! a program sends is refused, so that it is noticed that secrets went over the network (OWASP ASVS 5.0, 4.1.2).
 
 use std::net::{IpAddr, SocketAddr};
 
 use axum::body::Body;
-use axum::http::{HeaderValue, Request, StatusCode, header};
+use axum::http::request::Parts;
+use axum::http::{HeaderValue, Method, Request, StatusCode, header};
 use axum::response::{IntoResponse as _, Response};
 use platform_protocol::problem::ProblemCode;
 
@@ -49,6 +50,15 @@ impl Application for Redirect {
                 Ok(address.ok_or(ProblemCode::UnknownHost)?)
             })
             .and_then(|address| {
+                if is_for_page(&parts) {
+                    return Ok(address);
+                }
+                let refused = ApiError::from(ProblemCode::InvalidRequest);
+                Err(refused.with_detail(
+                    "This address needs https. What was sent could be read on the way.",
+                ))
+            })
+            .and_then(|address| {
                 HeaderValue::try_from(format!("{address}{target}"))
                     .map_err(|_| ProblemCode::InvalidRequest.into())
             });
@@ -85,6 +95,14 @@ impl Application for Redirect {
     fn trusts(&self, address: IpAddr) -> bool {
         self.0.platform.config.trusts(address)
     }
+}
+
+/// Whether a browser may have sent this for a page. Programs have to use https from the beginning.
+fn is_for_page(parts: &Parts) -> bool {
+    let reads = parts.method == Method::GET || parts.method == Method::HEAD;
+    reads
+        && !parts.headers.contains_key(header::AUTHORIZATION)
+        && !parts.uri.path().starts_with("/api/")
 }
 
 /// Returns the origin with https of a host, if it is one of the platform's. Whether there is such a

@@ -446,24 +446,44 @@ fn futures_channel() -> (Pieces, Waiting) {
     )
 }
 
+/// Asks over plain HTTP, and returns the whole response.
+async fn ask_without_tls(address: SocketAddr, request: &str, host: &str, headers: &str) -> String {
+    let mut stream = TcpStream::connect(address).await.unwrap();
+    let head = format!("{request} HTTP/1.1\r\nHost: {host}\r\n{headers}Connection: close\r\n\r\n");
+    stream.write_all(head.as_bytes()).await.unwrap();
+    let mut answer = String::new();
+    soon(stream.read_to_string(&mut answer)).await.unwrap();
+    answer
+}
+
+#[tokio::test]
+async fn what_programs_send_without_tls_is_refused_and_not_redirected() {
+    let secure = Secure::start().await;
+    let tls = secure.app.running.tls.as_ref().unwrap();
+    let address = tls.redirecting.unwrap();
+    for (request, headers) in [
+        ("POST /token", ""),
+        ("PUT /a", ""),
+        ("GET /api/projects", ""),
+        ("GET /", "Authorization: Bearer secret\r\n"),
+    ] {
+        let answer = ask_without_tls(address, request, "platform.localhost", headers).await;
+        assert!(answer.starts_with("HTTP/1.1 400 "), "{request}: {answer}");
+        assert!(answer.contains("needs https"), "{request}: {answer}");
+        assert!(!answer.contains("location:"), "{request}: {answer}");
+    }
+    // A host that is not ours is not told more.
+    let other = ask_without_tls(address, "POST /token", "evil.example", "").await;
+    assert!(other.starts_with("HTTP/1.1 404 "), "{other}");
+}
+
 #[tokio::test]
 async fn plain_http_is_redirected_to_the_address_with_https() {
     let secure = Secure::start().await;
-    let address = secure
-        .app
-        .running
-        .tls
-        .as_ref()
-        .unwrap()
-        .redirecting
-        .unwrap();
+    let tls = secure.app.running.tls.as_ref().unwrap();
+    let address = tls.redirecting.unwrap();
     let asked = async |host: &str, target: &str| {
-        let mut stream = TcpStream::connect(address).await.unwrap();
-        let head = format!("POST {target} HTTP/1.1\r\nHost: {host}\r\nConnection: close\r\n\r\n");
-        stream.write_all(head.as_bytes()).await.unwrap();
-        let mut answer = String::new();
-        soon(stream.read_to_string(&mut answer)).await.unwrap();
-        answer
+        ask_without_tls(address, &format!("GET {target}"), host, "").await
     };
     for (host, target, location) in [
         ("platform.localhost", "/", "https://platform.localhost/"),

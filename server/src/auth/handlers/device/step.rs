@@ -17,7 +17,7 @@ use crate::web::seal::Sealed;
 
 /// The message for a code that no device is waiting for.
 pub(super) const NO_SUCH_CODE: &str = "No device is waiting with this code. It may be mistyped, \
-                                       already used, or older than 15 minutes. Check your device, \
+                                       already used, or older than ten minutes. Check your device, \
                                        or start again there.";
 /// The message for any other input.
 pub(super) const NO_CODE: &str =
