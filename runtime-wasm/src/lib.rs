@@ -18,7 +18,7 @@ pub mod token;
 
 #[cfg(target_arch = "wasm32")]
 mod exports;
-#[cfg(target_arch = "wasm32")]
+#[cfg(any(target_arch = "wasm32", test))]
 mod heap;
 #[cfg(all(test, target_arch = "wasm32"))]
 mod tests;

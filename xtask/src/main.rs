@@ -8,6 +8,7 @@
 //! | [`serve`] | replaces this program by the server |
 //! | [`cluster`] | several nodes on this machine, with the servers that they need |
 //! | [`fuzz`] | fuzz targets, for some time each |
+//! | [`miri`] | tests of code with `unsafe`, in an interpreter |
 //! | [`simulate`] | many virtual players, and what the platform counts |
 //! | [`test`] | every stage of the test run, and the count at its end |
 //! | [`size`] | the runtime's size against its budget |
@@ -23,6 +24,7 @@ mod command;
 mod dist;
 mod drivers;
 mod fuzz;
+mod miri;
 mod serve;
 mod setup;
 mod simulate;
@@ -117,6 +119,8 @@ enum Task {
         #[arg(long, requires = "target")]
         input: Option<PathBuf>,
     },
+    /// Run the tests of code with `unsafe` in Miri, which needs a nightly toolchain.
+    Miri,
     /// Let many virtual players play on one server or several nodes, and compare what it counts.
     Simulate {
         /// How many play at the same time.
@@ -181,6 +185,7 @@ fn run(task: Task) -> anyhow::Result<ExitCode> {
             seconds,
             input,
         } => fuzz::run(&workspace, target.as_deref(), seconds, input.as_deref()),
+        Task::Miri => miri::run(&workspace),
         Task::Simulate {
             players,
             minutes,
