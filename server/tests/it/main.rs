@@ -10,6 +10,7 @@
 mod account_pages;
 mod admin_pages;
 mod administration;
+mod another_name;
 mod apart;
 mod authorisation;
 mod backends;
