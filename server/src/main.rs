@@ -12,14 +12,20 @@ use platform_server::app::data_folder::{FolderLock, require_platform, require_wh
 use platform_server::app::service_manager::ServiceManager;
 use platform_server::app::sockets::Sockets;
 use platform_server::app::start::{StartError, open_store};
+use platform_server::app::telemetry;
 use platform_server::clock::{Clock, SystemClock};
 use platform_server::config::{Config, LogFormat, load, names, show};
 use platform_server::domain::errors::chain;
 use platform_server::entropy::SystemEntropy;
 use platform_server::store::{SchemaPolicy, Store};
+use platform_telemetry::Telemetry;
 use tokio::runtime::Runtime;
 use tokio::signal::unix::{Signal, SignalKind, signal};
+use tracing::Subscriber;
 use tracing_subscriber::EnvFilter;
+use tracing_subscriber::layer::SubscriberExt as _;
+use tracing_subscriber::registry::LookupSpan;
+use tracing_subscriber::util::SubscriberInitExt as _;
 
 use commands::admin::AdminCommand;
 use commands::backup::BackupCommand;
@@ -117,9 +123,11 @@ fn run(Arguments { config, command }: Arguments) -> Result<(), Failure> {
     let settings = || read(config.as_deref());
     match command {
         Command::Serve { no_demo } => {
-            let mut config = settings()?;
+            let mut config = load(config.as_deref())?;
             config.demo = !no_demo;
-            serve_to_the_end(config)
+            let telemetry = telemetry::open(&config).map_err(|error| error.to_string())?;
+            log_to_stderr(&config, &telemetry);
+            serve_to_the_end(config, telemetry)
         }
         Command::Keys { command } => printed(command.run(&settings()?)),
         Command::Player { command } => {
@@ -192,12 +200,12 @@ fn run(Arguments { config, command }: Arguments) -> Result<(), Failure> {
 }
 
 /// Serves until a signal, and waits for what is still running.
-fn serve_to_the_end(config: Config) -> Result<(), Failure> {
+fn serve_to_the_end(config: Config, telemetry: Telemetry) -> Result<(), Failure> {
     // Held until everything has stopped.
     let _lock = FolderLock::take(&config).map_err(|error| error.to_string())?;
     require_whole(&config).map_err(|error| error.to_string())?;
     let runtime = runtime()?;
-    let served = runtime.block_on(serve(config));
+    let served = runtime.block_on(serve(config, telemetry));
     // Everything that was acknowledged is on the disk. What may still run is a backup that nobody
     // waits for.
     runtime.shutdown_timeout(LEFT_OVER);
@@ -205,9 +213,13 @@ fn serve_to_the_end(config: Config) -> Result<(), Failure> {
 }
 
 fn read(path: Option<&Path>) -> Result<Config, Failure> {
-    let config = load::from_process(path).map_err(|error| error.to_string())?;
-    log_to_stderr(&config);
+    let config = load(path)?;
+    log_to_stderr(&config, &Telemetry::default());
     Ok(config)
+}
+
+fn load(path: Option<&Path>) -> Result<Config, Failure> {
+    load::from_process(path).map_err(|error| error.to_string())
 }
 
 /// Runs `work` on the store of an existing platform, and prints the result.
@@ -278,14 +290,14 @@ fn runtime() -> Result<Runtime, Failure> {
     built.map_err(|error| format!("cannot start: {error}"))
 }
 
-async fn serve(config: Config) -> Result<(), Failure> {
+async fn serve(config: Config, telemetry: Telemetry) -> Result<(), Failure> {
     // Before anything is opened, so that no signal is missed.
     let mut stop = Stop::listen()?;
     let manager = ServiceManager::from_process();
     let sockets = Sockets::from_process()
         .map_err(|error| format!("a socket that was passed cannot be used: {error}"))?;
     let (clock, entropy) = (Arc::new(SystemClock), Arc::new(SystemEntropy));
-    let running = platform_server::app::start_with(sockets, config, clock, entropy)
+    let running = platform_server::app::start_with(sockets, config, telemetry, clock, entropy)
         .await
         .map_err(|error| told(&error))?;
     print(&format!(
@@ -353,15 +365,17 @@ fn print(text: &str) -> bool {
     written.is_ok()
 }
 
-fn log_to_stderr(config: &Config) {
+/// Writes log lines to standard error, and sends those that are written there with `telemetry`.
+fn log_to_stderr(config: &Config, telemetry: &Telemetry) {
     let lines = tracing_subscriber::fmt()
         .with_env_filter(EnvFilter::new(&config.log))
         .with_writer(std::io::stderr);
     match config.log_format {
-        LogFormat::Human => lines
-            .with_ansi(std::io::IsTerminal::is_terminal(&std::io::stderr()))
-            .init(),
-        LogFormat::Json => lines.json().flatten_event(true).init(),
+        LogFormat::Human => {
+            let is_terminal = std::io::IsTerminal::is_terminal(&std::io::stderr());
+            begin(lines.with_ansi(is_terminal).finish(), telemetry);
+        }
+        LogFormat::Json => begin(lines.json().flatten_event(true).finish(), telemetry),
     }
     // A panic in a handler is logged like any other event.
     std::panic::set_hook(Box::new(|panic| {
@@ -372,4 +386,14 @@ fn log_to_stderr(config: &Config) {
         let message = panic.payload_as_str().unwrap_or_default();
         tracing::error!(place, message, "panicked");
     }));
+}
+
+fn begin<S>(lines: S, telemetry: &Telemetry)
+where
+    S: Subscriber + for<'span> LookupSpan<'span> + Send + Sync + 'static,
+{
+    match telemetry.log_layer() {
+        Some(layer) => lines.with(layer).init(),
+        None => lines.init(),
+    }
 }

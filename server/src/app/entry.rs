@@ -15,6 +15,7 @@ use axum::http::uri::PathAndQuery;
 use axum::http::{HeaderMap, HeaderValue, Method, Request, StatusCode, Uri, header};
 use axum::response::{IntoResponse as _, Response};
 use platform_protocol::paths;
+use platform_telemetry::{Answered, Traced, TracedRequest};
 use tokio::time::Instant;
 use tower::ServiceExt as _;
 
@@ -34,6 +35,7 @@ use crate::games::panes::Pane;
 use crate::games::takedown::{self, Forgetting};
 use crate::hosting::backends::Backend;
 use crate::hosting::handlers::game_files;
+use crate::platform::Platform;
 use crate::platform::metrics::requests::{HostKind, RouteId};
 use crate::web::api_error::ApiError;
 use crate::web::client_address::client_address;
@@ -67,7 +69,8 @@ impl Application for App {
         let response = match target {
             Target::Ready(response) => response,
             Target::Router(router) => {
-                let (answered, route) = with_route(router.oneshot(request)).await;
+                let answer = Traced::new(router.oneshot(request), arrival.traced.as_ref());
+                let (answered, route) = with_route(answer).await;
                 arrival.route = route.unwrap_or(arrival.route);
                 match answered {
                     Ok(response) => response,
@@ -75,11 +78,13 @@ impl Application for App {
                 }
             }
             Target::Game(game, backend) => {
-                self.play(&game, backend, &arrival.context, request).await
+                let answer = self.play(&game, backend, &arrival.context, request);
+                Traced::new(answer, arrival.traced.as_ref()).await
             }
             Target::Visit(game) => {
                 // Few requests begin a visit, and every request copies the future of all.
-                Box::pin(self.visit(&game, &arrival.context, request)).await
+                let answer = Box::pin(self.visit(&game, &arrival.context, request));
+                Traced::new(answer, arrival.traced.as_ref()).await
             }
             Target::Pane(game, backend, delay) => {
                 let answer = async {
@@ -87,7 +92,7 @@ impl Application for App {
                     self.play(&game, backend, &arrival.context, request).await
                 };
                 // Few requests are for a pane, and every request copies the future of all.
-                Box::pin(answer).await
+                Traced::new(Box::pin(answer), arrival.traced.as_ref()).await
             }
         };
         if arrival.navigates && response.status() == StatusCode::NOT_FOUND {
@@ -153,8 +158,10 @@ impl App {
             }
             Err(refusal) => ("-".to_owned(), looped.and(Err(refusal))),
         };
+        let from_proxy = context.trusted_peer.then_some(&parts.headers);
         let mut arrival = Arrival {
             started,
+            traced: self.state.platform.telemetry.request(from_proxy),
             method: parts.method.clone(),
             uri: parts.uri.clone(),
             host,
@@ -397,6 +404,8 @@ impl App {
 
     /// Does everything after a handler has run.
     fn finish(&self, mut response: Response, mut arrival: Arrival) -> Response {
+        let traced = arrival.traced.take();
+        let _entered = traced.as_ref().map(TracedRequest::enter);
         if let Some(forgetting) = arrival.forgetting.take() {
             forgetting.apply(response.headers_mut());
         }
@@ -405,8 +414,29 @@ impl App {
         let (metrics, status) = (&self.state.platform.metrics, response.status());
         metrics.answered(arrival.route, status.as_u16(), arrival.started);
         log(&arrival, &response);
+        if let Some(traced) = &traced {
+            self.end(traced, &arrival, status);
+        }
         expire(response.headers_mut(), arrival.expired);
         response
+    }
+
+    /// Ends the span of a request. Its route is the one that is counted, never a path.
+    fn end(&self, traced: &TracedRequest, arrival: &Arrival, status: StatusCode) {
+        let Platform {
+            metrics, origin, ..
+        } = &*self.state.platform;
+        let requests = metrics.requests();
+        let named = requests.and_then(|requests| requests.name(arrival.route));
+        let (host, route) = named.unwrap_or((HostKind::Other, "(none)"));
+        traced.end(&Answered {
+            method: &arrival.method,
+            scheme: if origin.is_secure() { "https" } else { "http" },
+            address: origin.host(),
+            host: host.name(),
+            route,
+            status: status.as_u16(),
+        });
     }
 
     /// Adds the problem body and the headers that every response has.
@@ -485,6 +515,8 @@ fn expire(headers: &mut HeaderMap, expired: Vec<HeaderValue>) {
 /// What is known about a request before a handler runs, for its response and its line in the log.
 struct Arrival {
     started: Instant,
+    /// The span of the request, if it is traced.
+    traced: Option<TracedRequest>,
     method: Method,
     uri: Uri,
     host: String,

@@ -13,6 +13,7 @@
 //! | `changes` | following what other nodes and the operator's commands change |
 //! | [`operations`] | health checks and metrics on a socket of their own |
 //! | [`overload`] | admission control: what is refused if too many requests arrive |
+//! | [`telemetry`] | the receiver of traces and log lines |
 //! | [`tls`] | TLS of the platform's own: listeners and certificates |
 //! | [`openapi`] | the description of the project API |
 //! | [`sockets`] | sockets that a service manager passes to the server |
@@ -48,6 +49,7 @@ pub mod service_manager;
 pub mod sockets;
 pub mod start;
 pub mod state;
+pub mod telemetry;
 pub mod tls;
 
 pub use self::start::{Running, StartError, start, start_on, start_with};

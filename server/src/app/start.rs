@@ -15,6 +15,7 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
+use platform_telemetry::Telemetry;
 use tokio::net::TcpListener;
 use tokio::sync::watch;
 use tokio::task::{JoinHandle, JoinSet};
@@ -34,6 +35,7 @@ use crate::app::operations::{Operations, Readiness};
 use crate::app::routes::routes_with;
 use crate::app::sockets::Sockets;
 use crate::app::state::AppState;
+use crate::app::telemetry::{self, TelemetryError};
 use crate::app::tls::acme::dns::DnsCommandError;
 use crate::app::tls::acme::http::AcmeError;
 use crate::app::tls::files::FileCertificateError;
@@ -104,6 +106,9 @@ pub enum StartError {
     /// The program that publishes TXT records cannot be run.
     #[error(transparent)]
     DnsCommand(#[from] DnsCommandError),
+    /// Traces and log lines cannot be sent.
+    #[error(transparent)]
+    Telemetry(#[from] TelemetryError),
     /// The runtime cannot be served.
     #[error(transparent)]
     Runtime(#[from] RuntimeError),
@@ -177,7 +182,9 @@ impl Running {
             .keep(store, state.platform.clock.now())
             .await;
         state.platform.nodes.leave().await;
-        store.close().await.and(counted)
+        let closed = store.close().await;
+        state.platform.telemetry.close().await;
+        closed.and(counted)
     }
 }
 
@@ -194,16 +201,19 @@ pub async fn start(
 }
 
 /// Starts the server on the sockets that a service manager has opened; it opens the others itself.
+/// It sends its traces with `telemetry`, which also sends the program's log lines.
 ///
 /// # Errors
 /// [`StartError`]
 pub async fn start_with(
     sockets: Sockets,
     config: Config,
+    telemetry: Telemetry,
     clock: Arc<dyn Clock>,
     entropy: Arc<dyn Entropy>,
 ) -> Result<Running, StartError> {
-    start_listening(sockets, config, clock, entropy, Arc::new(SystemDisk)).await
+    let disk = Arc::new(SystemDisk);
+    start_listening(sockets, config, telemetry, (clock, entropy), disk).await
 }
 
 /// Starts the server on a disk whose free space `disk` returns.
@@ -216,18 +226,27 @@ pub async fn start_on(
     entropy: Arc<dyn Entropy>,
     disk: Arc<dyn FreeSpace>,
 ) -> Result<Running, StartError> {
-    start_listening(Sockets::default(), config, clock, entropy, disk).await
+    let telemetry = telemetry::open(&config)?;
+    start_listening(
+        Sockets::default(),
+        config,
+        telemetry,
+        (clock, entropy),
+        disk,
+    )
+    .await
 }
 
 async fn start_listening(
     sockets: Sockets,
     config: Config,
-    clock: Arc<dyn Clock>,
-    entropy: Arc<dyn Entropy>,
+    telemetry: Telemetry,
+    (clock, entropy): (Arc<dyn Clock>, Arc<dyn Entropy>),
     disk: Arc<dyn FreeSpace>,
 ) -> Result<Running, StartError> {
     let listeners = listen_for_all(sockets, &config).await?;
     let ((listener, listening), operations) = (listeners.visitors, listeners.operations);
+    telemetry::warn_of_plain(&config);
     let tls = PreparedTls::prepare(&config, listeners.redirect).await?;
     let sockets = (listening, operations.as_ref().map(|(_, at)| *at));
     let (origin, games_origin) = origins(&config, listening);
@@ -245,9 +264,9 @@ async fn start_listening(
     let (stopping, stopped) = watch::channel(false);
     let mut server = JoinSet::new();
     let assertions = Assertions::new(Arc::clone(&keys), Arc::clone(&clock), origin.auth_url());
-    let sockets = iter::once(sockets.0).chain(sockets.1).collect();
-    let settings = backends::Settings::new(&config, (&origin, &games_origin), sockets);
-    let backends = Backends::new(&origin, settings)?.signed_by(assertions);
+    let backends = backends_of(&config, (&origin, &games_origin), sockets)?
+        .signed_by(assertions)
+        .traced_by(telemetry.clone());
     let (providers, demo_provider) = providers(&config, &origin, &*store, &clock, &entropy).await?;
     let kept_in = config.folders();
     let counting = Counting::open(&*store, clock.now()).await?;
@@ -255,7 +274,8 @@ async fn start_listening(
         disk: DiskFloor::new(disk, kept_in, config.disk_floor()),
         store,
         nodes: Arc::clone(&nodes),
-        metrics: metrics(&config),
+        metrics: metrics(&config, &telemetry),
+        telemetry,
         clock,
         entropy,
         config,
@@ -309,6 +329,17 @@ async fn start_listening(
     })
 }
 
+/// Returns what sends requests to the backends of games, which must not be the server's own `sockets`.
+fn backends_of(
+    config: &Config,
+    origins: (&PlatformOrigin, &PlatformOrigin),
+    sockets: (SocketAddr, Option<SocketAddr>),
+) -> Result<Backends, StartError> {
+    let sockets = iter::once(sockets.0).chain(sockets.1).collect();
+    let settings = backends::Settings::new(config, origins, sockets);
+    Ok(Backends::new(origins.0, settings)?)
+}
+
 /// Begins to serve visitors, with TLS of the platform's own if the settings want it. Returns what TLS needs.
 fn serve_visitors(
     app: App,
@@ -327,11 +358,12 @@ fn serve_visitors(
     Ok(tls)
 }
 
-/// Returns what counts, if somebody can read it.
-fn metrics(config: &Config) -> Metrics {
-    match config.operations_listen {
-        Some(_) => Metrics::on(),
-        None => Metrics::default(),
+/// Returns what counts, if somebody can read it. Spans have the names of its routes.
+fn metrics(config: &Config, telemetry: &Telemetry) -> Metrics {
+    if config.operations_listen.is_some() || telemetry.is_on() {
+        Metrics::on()
+    } else {
+        Metrics::default()
     }
 }
 

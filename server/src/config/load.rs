@@ -12,7 +12,7 @@ use platform_protocol::limits::LONGEST_TOKEN_SECONDS;
 use super::contradiction::contradiction;
 use super::names::{self, Key, SETTINGS, Setting};
 use super::provider::{self, Written};
-use super::{BackupPlace, Config, S3Settings, SaidBy, Secret, SettingError, parse, s3, tls};
+use super::{BackupPlace, Config, S3Settings, SaidBy, Secret, SettingError, otlp, parse, s3, tls};
 
 /// The sizes that the cache on the disk may have in MiB: the largest file fits twice.
 const DISK_CACHE: RangeInclusive<u64> = 1_024..=16 * 1_048_576;
@@ -128,7 +128,9 @@ pub fn from_parts(
     if let Some(BackupPlace::Bucket(settings)) = &mut config.backup {
         s3::read_variables(settings, "backup", environment)?;
     }
+    config.otlp.service = otlp::service_name(environment);
     check_together(&config)?;
+    otlp::check(&config.otlp)?;
     tls::check(&config)?;
     Ok(config)
 }
@@ -340,6 +342,9 @@ fn apply(config: &mut Config, setting: &Setting, text: &str) -> Result<(), Strin
         Key::KeySecretOld => config.key_secret_old = Some(parse::secret(text)?),
         Key::Log => config.log = parse::log_filter(text)?,
         Key::LogFormat => config.log_format = parse::log_format(text)?,
+        Key::OtlpEndpoint => config.otlp.endpoint = Some(otlp::endpoint(text)?),
+        Key::OtlpHeaders => config.otlp.headers = otlp::headers(text)?,
+        Key::TraceSample => config.otlp.sample = otlp::share(text)?,
     }
     Ok(())
 }

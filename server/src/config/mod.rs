@@ -7,6 +7,7 @@
 //! | [`load`] | reading `platform.toml` and the environment |
 //! | [`parse`] | parsing of the values |
 //! | [`provider`] | `[[identity_provider]]` |
+//! | [`otlp`] | where traces and log lines are sent |
 //! | [`redis`] | the address of Redis |
 //! | `s3` | the bucket of deployed files |
 //! | [`tls`] | TLS of the platform's own |
@@ -15,6 +16,7 @@
 mod contradiction;
 pub mod load;
 pub mod names;
+pub mod otlp;
 pub mod parse;
 pub mod provider;
 pub mod redis_place;
@@ -39,6 +41,7 @@ use crate::domain::room::RoomLimits;
 use crate::origin::PlatformOrigin;
 use crate::store::GuestCap;
 pub use crate::web::limiter::{Period, Rate};
+use otlp::OtlpSettings;
 use provider::IdentityProvider;
 use tls::TlsSettings;
 
@@ -243,6 +246,8 @@ pub struct Config {
     pub log: String,
     /// The format of log lines.
     pub log_format: LogFormat,
+    /// Where traces and log lines are sent.
+    pub otlp: OtlpSettings,
     /// The identity providers.
     pub identity_providers: Vec<IdentityProvider>,
     /// Whether the demo game is deployed on an empty store under `localhost`. A program
@@ -309,6 +314,7 @@ impl Default for Config {
             key_secret_old: None,
             log: "info".to_owned(),
             log_format: LogFormat::Human,
+            otlp: OtlpSettings::default(),
             identity_providers: Vec::new(),
             demo: true,
             said_by: BTreeMap::new(),

@@ -143,6 +143,12 @@ pub enum Key {
     Log,
     /// `log_format`
     LogFormat,
+    /// `otlp_endpoint`
+    OtlpEndpoint,
+    /// `otlp_headers`
+    OtlpHeaders,
+    /// `trace_sample`
+    TraceSample,
 }
 
 /// One row of the table.
@@ -182,7 +188,7 @@ const fn setting(
 }
 
 /// Every setting, in the order of the documentation.
-pub const SETTINGS: [Setting; 62] = [
+pub const SETTINGS: [Setting; 65] = [
     setting(
         Key::Origin,
         "origin",
@@ -554,6 +560,24 @@ pub const SETTINGS: [Setting; 62] = [
         "log_format",
         "human",
         "how log lines are written: `human` or `json`",
+    ),
+    setting(
+        Key::OtlpEndpoint,
+        "otlp_endpoint",
+        "none",
+        "where traces and log lines are sent, by OpenTelemetry's OTLP over HTTP (protobuf): the address of a collector, such as `http://127.0.0.1:4318`, to which `/v1/traces` and `/v1/logs` are added. `OTEL_SERVICE_NAME` and `OTEL_RESOURCE_ATTRIBUTES` say more of this server",
+    ),
+    setting(
+        Key::OtlpHeaders,
+        "otlp_headers",
+        "none",
+        "headers of these requests, such as a key of the receiver: `<name>=<value>`, separated by commas, with percent signs for what is not plain in a value",
+    ),
+    setting(
+        Key::TraceSample,
+        "trace_sample",
+        "0.05",
+        "the share of requests that are traced, 0 to 1, where no trusted proxy has decided it with `traceparent`",
     ),
 ];
 

@@ -1,4 +1,4 @@
-//! The services that the settings name: the databases, Redis, the bucket.
+//! The services that the settings name: the databases, Redis, the bucket, the receiver of traces.
 
 use percent_encoding::percent_decode_str;
 use url::{Url, form_urlencoded};
@@ -22,13 +22,18 @@ impl Config {
         let redis = redis.and_then(RedisPlace::parse);
         let redis = redis.iter().flat_map(RedisPlace::servers);
         let databases = databases.flat_map(postgres_hosts);
-        databases.chain(redis).chain(bucket).collect()
+        let telemetry = self.otlp.endpoint.as_ref().and_then(place);
+        let services = databases.chain(redis).chain(bucket);
+        services.chain(telemetry).collect()
     }
 }
 
 /// Returns the host and the port of a URL.
 fn host(url: &str) -> Option<(String, u16)> {
-    let url = Url::parse(url).ok()?;
+    place(&Url::parse(url).ok()?)
+}
+
+fn place(url: &Url) -> Option<(String, u16)> {
     let host = url.host_str()?.trim_matches(['[', ']']).to_owned();
     Some((host, url.port_or_known_default()?))
 }

@@ -47,7 +47,7 @@ pub fn settings_in_force(config: &Config) -> String {
 pub const OPERATIONS: &str = "operations_listen";
 
 /// Settings that every node may have for itself: of its machine, and of what it logs.
-const OF_A_NODE: [Key; 26] = [
+const OF_A_NODE: [Key; 29] = [
     Key::Listen,
     Key::OperationsListen,
     Key::Tls,
@@ -74,6 +74,9 @@ const OF_A_NODE: [Key; 26] = [
     Key::Resolver,
     Key::Log,
     Key::LogFormat,
+    Key::OtlpEndpoint,
+    Key::OtlpHeaders,
+    Key::TraceSample,
 ];
 
 /// Returns the settings that must be the same on every node that shares a store, by name. Secrets
@@ -232,6 +235,12 @@ fn value_of(config: &Config, key: Key) -> Option<String> {
             LogFormat::Human => "human",
             LogFormat::Json => "json",
         }),
+        Key::OtlpEndpoint => quoted(config.otlp.endpoint.as_ref()?.as_str()),
+        Key::OtlpHeaders => {
+            (!config.otlp.headers.is_empty()).then_some(())?;
+            quoted(HIDDEN)
+        }
+        Key::TraceSample => config.otlp.sample.to_string(),
     })
 }
 

@@ -31,6 +31,8 @@ use platform_protocol::names::Environment;
 use platform_protocol::problem::ProblemCode;
 use platform_serving::paths::is_reserved;
 use platform_serving::{forwarding, paths};
+use platform_telemetry::trace_context::TRACEPARENT;
+use platform_telemetry::{Step, Telemetry, method_name};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio_util::sync::CancellationToken;
 
@@ -154,6 +156,7 @@ pub struct Backends {
     name: String,
     settings: Settings,
     assertions: Option<Assertions>,
+    telemetry: Telemetry,
     closing: CancellationToken,
     doors: Doors,
 }
@@ -187,6 +190,7 @@ impl Backends {
             name,
             settings,
             assertions: None,
+            telemetry: Telemetry::default(),
             doors: Doors::new(closing.clone()),
             closing,
         })
@@ -196,6 +200,13 @@ impl Backends {
     #[must_use]
     pub fn signed_by(mut self, assertions: Assertions) -> Self {
         self.assertions = Some(assertions);
+        self
+    }
+
+    /// Sends the traces of requests to webhooks with `telemetry`.
+    #[must_use]
+    pub fn traced_by(mut self, telemetry: Telemetry) -> Self {
+        self.telemetry = telemetry;
         self
     }
 
@@ -366,22 +377,28 @@ impl Backends {
         let assertion = assertion.and_then(|all| all.of(&backend.assertion, game));
         headers::prepare(&mut parts, game, context, assertion);
         let held = (place, lasting, held);
+        let mut step = begin(&mut parts, context);
 
         let (upload, body) = Upload::watch(body, self.settings.limits);
         let request = Request::from_parts(parts, body);
         let url = &backend.settings.url;
         let asked = forward::send(&self.client, &self.name, url, request, handshake.as_ref());
         let answered = tokio::select! {
-            answered = upload.wait_for(asked) => answered?,
+            answered = upload.wait_for(asked) => {
+                answered.inspect_err(|_| step.fail("no answer"))?
+            }
             () = answers.cancelled() => return Err(gone()),
         };
         let mut response = match answered {
             Ok(response) => response,
             Err(cause) => {
+                step.fail("unreachable");
                 upload.check()?;
                 return Err(ApiError::new(ProblemCode::BackendUnreachable).with_cause(cause));
             }
         };
+        step.answered(response.status().as_u16());
+        drop(step);
         headers::protect_others(response.headers_mut(), game);
         match handshake {
             Some(handshake) if response.status() == StatusCode::SWITCHING_PROTOCOLS => {
@@ -454,6 +471,17 @@ impl Backends {
         }
         Ok(())
     }
+}
+
+/// Begins the span of a request to a backend, which goes on with its trace. What a page of the game has
+/// put into its own request stays as it is: that trace is the game's.
+fn begin(parts: &mut Parts, context: &Context) -> Step {
+    let mut step = Step::outgoing("game backend request");
+    step.note("http.request.method", method_name(&parts.method));
+    if context.trusted_peer || !parts.headers.contains_key(TRACEPARENT) {
+        step.pass_on(&mut parts.headers);
+    }
+    step
 }
 
 /// Counts a connection that will become a WebSocket (RFC 6455 §4.1) as long-lived, before the

@@ -30,6 +30,8 @@ pub mod single_flight;
 use std::net::SocketAddr;
 use std::sync::Arc;
 
+use platform_telemetry::Telemetry;
+
 use crate::clock::Clock;
 use crate::config::Config;
 use crate::entropy::Entropy;
@@ -64,4 +66,6 @@ pub struct Platform {
     pub disk: DiskFloor,
     /// Counts what happens, if somebody can read it.
     pub metrics: Metrics,
+    /// Sends traces and log lines, if the settings name a receiver.
+    pub telemetry: Telemetry,
 }

@@ -84,6 +84,7 @@ mod step_up;
 mod stop;
 mod support;
 mod takedown;
+mod telemetry;
 mod token;
 mod upgrades;
 mod webhooks;

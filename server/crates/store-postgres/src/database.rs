@@ -21,7 +21,7 @@ use tokio_postgres::{Config, Row};
 use super::error::{Error, describe};
 use super::migrations::Schema;
 use super::servers::Servers;
-use super::transaction::{Attempts, Transaction};
+use super::transaction::{Attempts, Transaction, write_step};
 use super::{address, migrations};
 
 /// How long a statement or a commit may take before its connection is closed. With [`WAIT`] before
@@ -325,9 +325,12 @@ impl Database {
         values: &[Value<'_>],
     ) -> Result<Vec<Row>, StoreError> {
         let mut left = ATTEMPTS;
+        let mut step = write_step();
         loop {
             left -= 1;
-            let connection = self.writing_connection().await?;
+            let connection = self.writing_connection().await;
+            let connection = connection.inspect_err(|_| step.fail("no connection"))?;
+            step.reached("transaction");
             let begun = Instant::now();
             let ran = Self::run(connection, LIMIT, sql, values).await;
             match ran {
@@ -338,6 +341,7 @@ impl Database {
                 Err(error) if error.is_conflict() && left > 0 => {}
                 Err(error) => {
                     self.figures.failed();
+                    step.fail("not written");
                     return Err(if error.is_lost() {
                         error.uncertain()
                     } else {

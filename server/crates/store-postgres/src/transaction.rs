@@ -7,6 +7,7 @@ use std::sync::{Mutex, PoisonError};
 use futures_util::future::join;
 use platform_domain::node::Topic;
 use platform_store::StoreError;
+use platform_telemetry::Step;
 use tokio::time::Instant;
 use tokio_postgres::Row;
 
@@ -180,11 +181,19 @@ impl Drop for Transaction {
     }
 }
 
+/// Begins the span of a write.
+pub(super) fn write_step() -> Step {
+    let mut step = Step::inside("store write");
+    step.note("db.system.name", "postgresql");
+    step
+}
+
 /// The attempts to run one operation.
 pub(super) struct Attempts<'database> {
     database: &'database Database,
     start: Instant,
     left: u32,
+    step: Step,
 }
 
 impl<'database> Attempts<'database> {
@@ -193,20 +202,25 @@ impl<'database> Attempts<'database> {
             database,
             start: Instant::now(),
             left: ATTEMPTS,
+            step: write_step(),
         }
     }
 
     /// Begins the next attempt.
     pub(super) async fn begin(&mut self) -> Result<Transaction, StoreError> {
         self.left = self.left.saturating_sub(1);
-        let connection = self.database.writing_connection().await?;
-        Ok(Transaction::new(connection, WRITE))
+        let connection = self.database.writing_connection().await;
+        match &connection {
+            Ok(_) => self.step.reached("transaction"),
+            Err(_) => self.step.fail("no connection"),
+        }
+        Ok(Transaction::new(connection?, WRITE))
     }
 
     /// Commits the transaction, or rolls it back if the operation failed. Returns the operation's
     /// result, or `None` if it must run again.
     pub(super) async fn finish<T>(
-        &self,
+        &mut self,
         transaction: Transaction,
         done: Result<T, Error>,
     ) -> Option<Result<T, StoreError>> {
@@ -235,6 +249,7 @@ impl<'database> Attempts<'database> {
                 };
             }
         };
+        self.step.reached("commit");
         let (figures, begun) = (self.database.counted(), Instant::now());
         match transaction.end("COMMIT").await {
             Ok(()) => {
@@ -244,6 +259,7 @@ impl<'database> Attempts<'database> {
             Err(error) if error.is_conflict() => self.again_or(error),
             Err(error) => {
                 figures.failed();
+                self.step.fail("not written");
                 // The commit may have happened: running the operation again could do it twice.
                 Some(Err(if error.is_lost() || error.ends_connection() {
                     error.uncertain()

@@ -15,6 +15,7 @@ use std::time::{Duration, Instant};
 
 use platform_store::StoreError;
 use platform_store::figures::WriteFigures;
+use platform_telemetry::Step;
 use rusqlite::{Connection, ffi};
 use tokio::sync::oneshot;
 
@@ -46,6 +47,7 @@ struct Operation<F, T> {
     work: Option<F>,
     result: Option<Result<T, StoreError>>,
     caller: oneshot::Sender<Result<T, StoreError>>,
+    step: Step,
 }
 
 impl<F, T> Job for Operation<F, T>
@@ -57,6 +59,7 @@ where
         let Some(work) = self.work.take() else {
             return false;
         };
+        self.step.reached("transaction");
         // A bug in one operation must not stop the writer, and with it every other player's writes.
         let result = catch_unwind(AssertUnwindSafe(|| work(connection)))
             .unwrap_or_else(|_| Err(StoreError::Database("the operation panicked".into()).into()))
@@ -66,7 +69,11 @@ where
         keep
     }
 
-    fn answer(self: Box<Self>, failure: Option<&str>) {
+    fn answer(mut self: Box<Self>, failure: Option<&str>) {
+        if failure.is_some() {
+            self.step.fail("not written");
+        }
+        drop(std::mem::take(&mut self.step));
         let answer = match (failure, self.result) {
             // A work that failed keeps its own reason, whatever happens to the group.
             (_, Some(Err(error))) => Err(error),
@@ -88,6 +95,7 @@ enum Request {
 /// The handle of the writing thread. When it is dropped, the thread writes what is queued and ends.
 #[derive(Debug)]
 pub(super) struct Writer {
+    name: &'static str,
     queue: mpsc::SyncSender<Request>,
     thread: Mutex<Option<JoinHandle<()>>>,
     figures: Arc<WriteFigures>,
@@ -103,6 +111,7 @@ impl Writer {
             .name(limits.name.into())
             .spawn(move || serve(connection, requests, limits.group, &counted))?;
         Ok(Self {
+            name: limits.name,
             queue,
             thread: Mutex::new(Some(thread)),
             figures,
@@ -125,10 +134,14 @@ impl Writer {
         T: Send + 'static,
     {
         let (caller, answer) = oneshot::channel();
+        let mut step = Step::inside("store write");
+        step.note("db.system.name", "sqlite");
+        step.note("thread.name", self.name);
         let job = Operation {
             work: Some(work),
             result: None,
             caller,
+            step,
         };
         // Counted first, since the thread may take the request before this goes on.
         self.figures.waits();

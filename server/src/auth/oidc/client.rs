@@ -16,6 +16,7 @@ use hyper_util::client::legacy::connect::HttpConnector;
 use hyper_util::rt::TokioExecutor;
 use openidconnect::{AsyncHttpClient, HttpRequest, HttpResponse};
 use platform_loopback::Resolver;
+use platform_telemetry::{Step, method_name};
 
 use crate::domain::errors::innermost;
 use crate::web::tls;
@@ -124,9 +125,16 @@ impl<'c> AsyncHttpClient<'c> for HttpClient {
 
     fn call(&'c self, request: HttpRequest) -> Self::Future {
         Box::pin(async move {
-            tokio::time::timeout(TOTAL, self.send(request))
-                .await
-                .unwrap_or(Err(HttpError::Timeout))
+            let mut step = Step::outgoing("identity provider request");
+            step.note("http.request.method", method_name(request.method()));
+            let sent = tokio::time::timeout(TOTAL, self.send(request)).await;
+            let sent = sent.unwrap_or(Err(HttpError::Timeout));
+            match &sent {
+                Ok(response) => step.answered(response.status().as_u16()),
+                Err(HttpError::Status(status)) => step.answered(status.as_u16()),
+                Err(_) => step.fail("no answer"),
+            }
+            sent
         })
     }
 }

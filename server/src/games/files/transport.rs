@@ -13,6 +13,7 @@ use object_store::client::{
     HttpClient, HttpConnector, HttpError, HttpErrorKind, HttpRequest, HttpRequestBody,
     HttpResponse, HttpResponseBody, HttpService,
 };
+use platform_telemetry::{Step, method_name};
 
 use crate::web::tls;
 
@@ -62,7 +63,14 @@ impl HttpConnector for Transport {
 #[async_trait]
 impl HttpService for Transport {
     async fn call(&self, request: HttpRequest) -> Result<HttpResponse, HttpError> {
+        let mut step = Step::outgoing("bucket request");
+        step.note("http.request.method", method_name(request.method()));
         let sent = tokio::time::timeout(RESPONSE, self.client.request(request)).await;
+        match &sent {
+            Ok(Ok(response)) => step.answered(response.status().as_u16()),
+            Ok(Err(_)) | Err(_) => step.fail("no answer"),
+        }
+        drop(step);
         let sent = sent.map_err(|error| HttpError::new(HttpErrorKind::Timeout, error))?;
         let response = sent.map_err(|error| {
             let kind = if error.is_connect() {

@@ -36,7 +36,7 @@ pub struct Sent {
 }
 
 impl Backends {
-    /// Sends an event to this address. No redirect is followed.
+    /// Sends an event to this address, with the trace to which it belongs. No redirect is followed.
     pub async fn send_event(&self, url: &str, event: &Event) -> Sent {
         let request = Request::post(url)
             .header(header::CONTENT_TYPE, "application/json")
@@ -46,7 +46,7 @@ impl Backends {
             .header("webhook-timestamp", event.seconds)
             .header("webhook-signature", &event.signature)
             .body(Body::from(event.body.clone()));
-        let request = match request {
+        let mut request = match request {
             Ok(request) => request,
             Err(error) => {
                 return Sent {
@@ -55,6 +55,9 @@ impl Backends {
                 };
             }
         };
+        let mut step = self.telemetry.begin("webhook delivery");
+        step.note("http.request.method", "POST");
+        step.pass_on(request.headers_mut());
         let began = Instant::now();
         let answer = timeout(PATIENCE, self.client.request(request)).await;
         let milliseconds = u64::try_from(began.elapsed().as_millis()).unwrap_or(u64::MAX);
@@ -67,6 +70,10 @@ impl Backends {
                 PATIENCE.as_secs()
             )),
         };
+        match &answer {
+            Ok(status) => step.answered(*status),
+            Err(_) => step.fail("no answer"),
+        }
         Sent {
             answer,
             milliseconds,

@@ -162,6 +162,9 @@ table! {
     JOB_DONE: Gauge "platform_job_last_success_timestamp_seconds" ["task"] "seconds since 1970",
         "When a periodic job was last done on this node.";
 
+    TELEMETRY: Counter "platform_telemetry_items_total" ["signal", "outcome"] "spans or log records",
+        "Spans and log records for the receiver of `otlp_endpoint`: sent, dropped because too many waited, or failed because it did not take them.";
+
     BUILD: Gauge "platform_build_info" ["version"] "1",
         "The version of the server.";
     CPU: Counter "process_cpu_seconds_total" [] "seconds",

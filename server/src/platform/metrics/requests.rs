@@ -170,6 +170,16 @@ impl Requests {
         RouteId(id)
     }
 
+    /// Returns the kind of host and the pattern of a route.
+    #[must_use]
+    pub fn name(&self, route: RouteId) -> Option<(HostKind, &str)> {
+        let row = self
+            .rows
+            .get(usize::from(route.0))
+            .and_then(OnceLock::get)?;
+        Some((row.host, row.pattern.as_str()))
+    }
+
     /// Counts a request.
     pub fn count(&self, route: RouteId, status: u16, took: Duration) {
         let row = self.rows.get(usize::from(route.0)).and_then(OnceLock::get);
@@ -223,6 +233,7 @@ mod tests {
         let token = requests.route(HostKind::Auth, "/token");
         assert_eq!(requests.route(HostKind::Auth, "/token"), token);
         assert_ne!(requests.route(HostKind::Console, "/token"), token);
+        assert_eq!(requests.name(token), Some((HostKind::Auth, "/token")));
         let took = Duration::from_millis(1);
         for (route, status) in [
             (token, 200),

@@ -96,6 +96,7 @@ impl Now {
         now.certificates(state, figures);
         now.node(state, &report);
         now.games(state, answers);
+        now.telemetry(state);
         now.one(&names::BUILD, [("version", env!("CARGO_PKG_VERSION"))], 1.0);
         for (metric, number) in process {
             now.one(metric, [], number);
@@ -207,6 +208,20 @@ impl Now {
         }
         if let Some(deployed) = answers.deployed {
             self.one(&names::DEPLOYED_BYTES, [], bytes(deployed));
+        }
+    }
+
+    fn telemetry(&mut self, state: &AppState) {
+        for figures in state.platform.telemetry.figures() {
+            let of = ("signal", figures.signal);
+            for (outcome, count) in [
+                ("sent", figures.sent),
+                ("dropped", figures.dropped),
+                ("failed", figures.failed),
+            ] {
+                let labels = [of, ("outcome", outcome)];
+                self.one(&names::TELEMETRY, labels, bytes(count));
+            }
         }
     }
 }

@@ -1,0 +1,115 @@
+//! The HTTP client of an exporter. It works on the exporter's own thread, with a runtime of its own, so
+//! that it never takes anything from requests; with the TLS that every client of the server has.
+
+use std::sync::{Arc, OnceLock};
+use std::time::Duration;
+
+use async_trait::async_trait;
+use bytes::Bytes;
+use http_body_util::{BodyExt as _, Full, Limited};
+use hyper_rustls::{HttpsConnector, HttpsConnectorBuilder};
+use hyper_util::client::legacy::connect::HttpConnector;
+use hyper_util::rt::TokioExecutor;
+use opentelemetry_http::{HttpClient, HttpError, Request, Response};
+use platform_loopback::Resolver;
+use rustls::ClientConfig;
+use tokio::runtime::Runtime;
+
+use crate::backlog::Backlog;
+
+/// The time limit for connecting.
+const CONNECT: Duration = Duration::from_secs(3);
+/// The time limit for one request as a whole.
+pub(crate) const EXPORT: Duration = Duration::from_secs(10);
+/// The maximum size of a response, which says at most what was refused.
+const RESPONSE_BYTES: usize = 64 * 1024;
+
+type Hyper =
+    hyper_util::client::legacy::Client<HttpsConnector<HttpConnector<Resolver>>, Full<Bytes>>;
+
+/// The client of one exporter.
+#[derive(Debug)]
+pub(crate) struct Client {
+    tls: ClientConfig,
+    backlog: Arc<Backlog>,
+    /// Made with the first request, so on the exporter's thread, where it is dropped as well.
+    running: OnceLock<Result<Running, String>>,
+}
+
+#[derive(Debug)]
+struct Running {
+    runtime: Runtime,
+    client: Hyper,
+}
+
+impl Client {
+    pub(crate) fn new(tls: ClientConfig, backlog: Arc<Backlog>) -> Self {
+        Self {
+            tls,
+            backlog,
+            running: OnceLock::new(),
+        }
+    }
+
+    fn start(&self) -> Result<Running, String> {
+        let runtime = tokio::runtime::Builder::new_current_thread()
+            .enable_all()
+            .build();
+        let mut plain = HttpConnector::new_with_resolver(Resolver);
+        plain.set_connect_timeout(Some(CONNECT));
+        plain.set_nodelay(true);
+        plain.enforce_http(false);
+        let connector = HttpsConnectorBuilder::new()
+            .with_tls_config(self.tls.clone())
+            .https_or_http()
+            .enable_http1()
+            .wrap_connector(plain);
+        Ok(Running {
+            runtime: runtime.map_err(|error| error.to_string())?,
+            // Nobody reads from an idle connection, so none is kept.
+            client: hyper_util::client::legacy::Client::builder(TokioExecutor::new())
+                .pool_max_idle_per_host(0)
+                .build(connector),
+        })
+    }
+
+    fn send(&self, request: Request<Bytes>) -> Result<Response<Bytes>, HttpError> {
+        let running = self.running.get_or_init(|| self.start());
+        let Running { runtime, client } = running.as_ref().map_err(Clone::clone)?;
+        let exchange = async {
+            let response = client.request(request.map(Full::new)).await?;
+            let (parts, body) = response.into_parts();
+            let body = Limited::new(body, RESPONSE_BYTES).collect().await?;
+            Ok::<_, HttpError>(Response::from_parts(parts, body.to_bytes()))
+        };
+        runtime.block_on(async {
+            let exchanged = tokio::time::timeout(EXPORT, exchange).await;
+            exchanged
+                .unwrap_or_else(|_| Err(format!("no answer within {} s", EXPORT.as_secs()).into()))
+        })
+    }
+}
+
+#[async_trait]
+impl HttpClient for Client {
+    async fn send_bytes(&self, request: Request<Bytes>) -> Result<Response<Bytes>, HttpError> {
+        let sent = self.send(request);
+        match &sent {
+            Ok(response) if response.status().is_success() => {}
+            Ok(response) => self
+                .backlog
+                .explain(format!("the answer has status {}", response.status())),
+            // The outer causes only say that sending failed.
+            Err(error) => self.backlog.explain(innermost(&**error)),
+        }
+        sent
+    }
+}
+
+fn innermost(error: &(dyn std::error::Error + 'static)) -> String {
+    let mut error = error;
+    while let Some(source) = error.source() {
+        error = source;
+    }
+    error.to_string()
+}
