@@ -178,7 +178,7 @@ pub fn may_begin(game: &Game, parts: &Parts, secure: bool) -> bool {
 }
 
 /// Returns the redirect with which a hand-off begins, if the browser has no session of the game that
-/// comes from the auth service. If the store fails, the game is shown without.
+/// comes from the auth service, or an old one. If the store fails, the game is shown without.
 pub async fn begin_if_needed(
     state: &AuthState,
     game: &Game,

@@ -7,7 +7,7 @@
 //! this browser alone can redeem, once and for this game.
 //!
 //! A parent may be *blank*: the auth service has set its cookie, but the visitor has not played yet.
-//! The first token makes its guest, whose id is derived from the cookie.
+//! The first token makes its guest, whose id is known from the beginning.
 
 use sha2::{Digest as _, Sha256};
 use uuid::Uuid;
@@ -39,7 +39,8 @@ cookie_secret! {
 impl GameSessionSecret {
     /// The session of a guest who plays this game alone, because the browser brought no session from
     /// the auth service. It is derived from the game's cookie and from the game's audience, so that
-    /// the cookie means nothing to another game, and no browser can hold it as the auth service's.
+    /// the cookie means nothing to another game. Scripts of the game can set that cookie, and so know
+    /// the session: it must never be that of a player of other games.
     #[must_use]
     pub fn lone_session(&self, audience: &str) -> SessionSecret {
         let hash = Sha256::new()
@@ -121,9 +122,6 @@ pub struct Redemption {
     pub state: [u8; 32],
     /// The game's new session.
     pub session: GameSessionHash,
-    /// The guest-to-be, if the browser's session at the auth service is blank: a guest whom this
-    /// game knew before. `None` for that of the code.
-    pub returning: Option<Uuid>,
     /// Now.
     pub now: Millis,
 }

@@ -39,7 +39,6 @@ fn redemption(hand_off: &HandOff, now: Millis) -> Redemption {
         origin: hand_off.origin.clone(),
         state: hand_off.state,
         session: GameSessionHash(entropy().bytes()),
-        returning: None,
         now,
     }
 }
@@ -229,30 +228,6 @@ pub async fn a_blank_session_has_its_guest_to_be_until_it_has_one(place: &dyn Pl
     assert_eq!(blank(&to_be.session).await, None);
     let session = found(&*store, &redemption.session).await.session;
     assert_eq!(session.unwrap().player.id, to_be.id);
-}
-
-pub async fn a_guest_whom_the_game_knew_is_that_of_a_blank_session(place: &dyn Place) {
-    let store = place.open().await;
-    let known = entropy().uuid_v4();
-    let redeemed = async |player, parent| {
-        let code = hand_off(player, parent);
-        store.add_hand_off(code.clone()).await.unwrap();
-        let redemption = Redemption {
-            returning: Some(known),
-            ..redemption(&code, NOW + 1)
-        };
-        assert!(store.redeem_hand_off(redemption.clone()).await.unwrap());
-        redemption.session
-    };
-    let to_be = guest(&["otter"]);
-    let game = redeemed(to_be.id, to_be.session).await;
-    assert_eq!(found(&*store, &game).await.player, known);
-    let blank = store.find_blank_session(&to_be.session).await.unwrap();
-    assert_eq!(blank, Some(known));
-    // A session with a player has no other one.
-    let new = add(&*store, "heron").await;
-    let game = redeemed(new.id, new.session).await;
-    assert_eq!(found(&*store, &game).await.player, new.id);
 }
 
 pub async fn a_session_has_a_bounded_number_of_sessions_of_one_game(place: &dyn Place) {

@@ -193,7 +193,6 @@ macro_rules! suite {
                 a_games_session_follows_its_guest_into_an_account
                 a_games_session_ends_when_its_guest_is_merged
                 a_blank_session_has_its_guest_to_be_until_it_has_one
-                a_guest_whom_the_game_knew_is_that_of_a_blank_session
                 a_session_has_a_bounded_number_of_sessions_of_one_game
                 the_games_of_a_players_sessions_are_listed
                 a_session_of_a_game_stays_whose_visitor_has_played_another_one

@@ -62,11 +62,10 @@ impl GameSessionStore for PostgresStore {
                  room AS (
                      DELETE FROM game_sessions WHERE hash = ANY(ARRAY(
                          SELECT hash FROM game_sessions JOIN redeemed USING (parent, game)
-                         ORDER BY used_at DESC OFFSET $10)))
+                         ORDER BY used_at DESC OFFSET $9)))
                  INSERT INTO game_sessions
                      (hash, player, parent, game, created_at, used_at, blank)
-                 SELECT $1, CASE WHEN blank THEN coalesce($9, player) ELSE player END,
-                     parent, game, $2, $2, blank
+                 SELECT $1, player, parent, game, $2, $2, blank
                  FROM redeemed RETURNING 1",
                 &[
                     &redemption.session.0.as_slice(),
@@ -77,7 +76,6 @@ impl GameSessionStore for PostgresStore {
                     &redemption.origin,
                     &redemption.state.as_slice(),
                     &(redemption.now - HAND_OFF_MILLIS),
-                    &redemption.returning,
                     // The new one is not among those that the statement sees.
                     &OTHERS,
                 ],

@@ -141,9 +141,9 @@ fn redeem(connection: &Connection, redemption: &Redemption) -> Result<bool, Erro
     let added = connection
         .prepare_cached(
             "INSERT INTO game_sessions (hash, player, parent, game, created_at, used_at, blank)
-             SELECT ?1, iif(blank, coalesce(?9, player), player), parent, game, ?2, ?2, blank
-             FROM (SELECT *, NOT EXISTS (SELECT 1 FROM sessions WHERE hash = parent) AS blank
-                   FROM hand_offs)
+             SELECT ?1, player, parent, game, ?2, ?2,
+                 NOT EXISTS (SELECT 1 FROM sessions WHERE hash = parent)
+             FROM hand_offs
              WHERE code = ?3 AND purpose = ?4 AND game = ?5 AND origin = ?6 AND state = ?7
                  AND made_at > ?8",
         )?
@@ -155,8 +155,7 @@ fn redeem(connection: &Connection, redemption: &Redemption) -> Result<bool, Erro
             redemption.game,
             redemption.origin,
             redemption.state.as_slice(),
-            redemption.now - HAND_OFF_MILLIS,
-            redemption.returning.map(Uuid::into_bytes)
+            redemption.now - HAND_OFF_MILLIS
         ])?;
     if added == 0 {
         return Ok(false);

@@ -389,6 +389,17 @@ pub fn set_tried(secure: bool, pause: Pause) -> HeaderValue {
     )
 }
 
+/// Returns the `Set-Cookie` value that ends the pause after a hand-off that failed.
+#[must_use]
+pub fn clear_tried(secure: bool) -> HeaderValue {
+    lasting(
+        tried_cookie_name(secure),
+        String::new(),
+        secure,
+        Duration::ZERO,
+    )
+}
+
 /// Returns the name of the cookie that records that foreign cookies were found and are being
 /// expired.
 const fn healed_name(secure: bool) -> &'static str {

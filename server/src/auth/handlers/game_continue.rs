@@ -11,15 +11,14 @@ use axum::response::Response;
 use platform_protocol::problem::ProblemCode;
 use serde::Deserialize;
 use sha2::{Digest as _, Sha256};
-use uuid::Uuid;
 
-use super::guest;
 use crate::auth::AuthState;
 use crate::auth::game_visits::{Held, OwnPage};
 use crate::auth::hand_off::{self, CODE, HandOffState, STATE, TO, is_path, opens_tab};
 use crate::clock::Millis;
 use crate::domain::errors::chain;
 use crate::domain::game_session::{GameSession, GameSessionSecret, HandOffCode, Redemption};
+use crate::domain::session::SessionStatus;
 use crate::games::catalogue::Game;
 use crate::store::StoreError;
 use crate::web::api_error::ApiError;
@@ -91,6 +90,8 @@ pub async fn handle(
     set.append(header::SET_COOKIE, wanted.clear_nonce(secure));
     if let Some(pause) = pause {
         set.append(header::SET_COOKIE, cookies::set_tried(secure, pause));
+    } else if cookies::was_tried(&headers, secure) {
+        set.append(header::SET_COOKIE, cookies::clear_tried(secure));
     }
     Ok(response)
 }
@@ -125,12 +126,7 @@ async fn arrive(
 ) -> Result<Arrived, StoreError> {
     let (store, now) = (&state.platform.store, state.platform.clock.now());
     let before = Held::of(state, game, (headers, Embedding::Top)).await?;
-    let returning = match before.swept(game) {
-        Some(swept) => guest::returning(state, &swept, now).await?,
-        None => None,
-    };
-    let session = redeem(state, game, (code, wanted.nonce), returning).await?;
-    let Some(session) = session else {
+    let Some(session) = redeem(state, game, code, wanted.nonce).await? else {
         return Ok(Arrived::Without(Some(Pause::Hour)));
     };
     let hash = session.hash();
@@ -180,6 +176,7 @@ fn choose(
         Some(child) if child.parent == found.parent && !child.wants_hand_off(now) => {
             Choice::Keep(None)
         }
+        Some(child) if would_lose_player(child, found, now) => Choice::Keep(Some(Pause::Month)),
         _ if found.session.is_some() => Choice::Take,
         // The auth service knows no player.
         _ if !is_again && (has_company || child.is_some()) => Choice::AskAgain,
@@ -187,6 +184,18 @@ fn choose(
         None if is_usable => Choice::Keep(Some(Pause::Hour)),
         None => Choice::Take,
     }
+}
+
+/// Whether a game would forget its player for another one whom the browser has become without its
+/// knowledge: the auth service's cookie was lost, and another game made the next guest. Who has
+/// signed in wants to be that account everywhere.
+fn would_lose_player(child: &GameSession, found: &GameSession, now: Millis) -> bool {
+    let (Some(old), Some(new)) = (&child.session, &found.session) else {
+        return false;
+    };
+    let has_signed_in =
+        !new.player.is_anonymous() && matches!(new.status(now), SessionStatus::Good);
+    old.player.id != new.player.id && !has_signed_in
 }
 
 /// Responds to a browser that brings no nonce: it has no cookies, or was never sent away. It must
@@ -206,13 +215,12 @@ async fn without_nonce(
     see_other(&address)
 }
 
-/// Redeems a code. Returns the session of the game, if the code is valid; `returning` is its
-/// guest-to-be, if it is blank.
+/// Redeems a code. Returns the session of the game, if the code is valid.
 async fn redeem(
     state: &AuthState,
     game: &Game,
-    (code, nonce): ([u8; 32], [u8; 32]),
-    returning: Option<Uuid>,
+    code: [u8; 32],
+    nonce: [u8; 32],
 ) -> Result<Option<GameSessionSecret>, StoreError> {
     let session = GameSessionSecret::generate(&*state.platform.entropy);
     let redemption = Redemption {
@@ -221,7 +229,6 @@ async fn redeem(
         origin: game.origin.clone(),
         state: nonce,
         session: session.hash(),
-        returning,
         now: state.platform.clock.now(),
     };
     let redeemed = state.platform.store.redeem_hand_off(redemption).await?;
@@ -257,7 +264,7 @@ pub async fn redeem_in_frame(
     let code = decode(&from_tab.code).ok_or(ProblemCode::InvalidRequest)?;
     let wanted = decode(&from_tab.state).ok_or(ProblemCode::InvalidRequest)?;
     let nonce: [u8; 32] = Sha256::digest(wanted).into();
-    let Some(session) = redeem(&state, &game, (code, nonce), None).await? else {
+    let Some(session) = redeem(&state, &game, code, nonce).await? else {
         return Err(ApiError::new(ProblemCode::NotAllowed)
             .with_detail("This code is not valid any more. Please open the sign-in page again."));
     };

@@ -201,6 +201,8 @@ pub async fn sign_out(
         let secure = state.platform.origin.is_secure();
         let cleared = cookies::clear_game(secure, page.embedding);
         headers.append(header::SET_COOKIE, cleared);
+        // The next visit finds whoever the auth service knows then.
+        headers.append(header::SET_COOKIE, cookies::clear_tried(secure));
     }
     Ok(response)
 }

@@ -35,7 +35,7 @@ pub(super) struct Parent {
     pub(super) session: SessionHash,
     /// Its player, or the guest-to-be.
     pub(super) player: Uuid,
-    /// The cookie to set, if it is new or was renewed.
+    /// The cookie to set, if it is new or old enough to be set again.
     pub(super) cookie: Option<HeaderValue>,
 }
 

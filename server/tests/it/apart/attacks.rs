@@ -1,6 +1,8 @@
 //! What a hostile game, a stolen code and a crowd cannot do.
 
-use platform_server::domain::game_session::HAND_OFF_MILLIS;
+use base64::Engine as _;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use platform_server::domain::game_session::{GameSessionSecret, HAND_OFF_MILLIS};
 use reqwest::{Method, StatusCode};
 use url::Url;
 
@@ -215,4 +217,40 @@ async fn a_code_of_the_address_is_in_no_page_of_the_game() {
     let code = code.split('&').next().unwrap();
     let (address, page) = visit.page();
     assert!(!address.contains(code) && !page.text().contains(code));
+}
+
+#[tokio::test]
+async fn a_cookie_that_a_game_plants_chooses_no_player_of_other_games() {
+    let app = apart().await;
+    let (game, other, auth) = (
+        games(&app, "demo"),
+        games(&app, "dev-demo"),
+        app.origin("auth"),
+    );
+    let console = app.running.state.platform.origin.to_string();
+    let mut victim = Browser::new(&app);
+    victim.open(&format!("{game}/")).await;
+    // The game's own scripts remove the cookie that they cannot read, and set one that they know.
+    victim.post(&game, "/__platform/sign-out").await;
+    let planted = [7; 32];
+    let jar = victim.jar.entry(Browser::host(&game)).or_default();
+    jar.insert("platform-game".to_owned(), URL_SAFE_NO_PAD.encode(planted));
+    victim.open(&format!("{game}/")).await;
+    let sub = victim.player(&game).await;
+    victim.open(&format!("{other}/")).await;
+    assert_eq!(victim.player(&other).await, sub);
+
+    // What anybody can compute from it leads to nobody whom the victim plays as.
+    let lone = GameSessionSecret::from_bytes(planted).lone_session("game:demo");
+    let mut attacker = Browser::new(&app);
+    let jar = attacker.jar.entry(Browser::host(&auth)).or_default();
+    jar.insert(
+        "platform-session".to_owned(),
+        URL_SAFE_NO_PAD.encode(lone.expose()),
+    );
+    let headers = [("origin", console.as_str())];
+    let token = attacker
+        .request(Method::POST, &format!("{auth}/token"), &headers)
+        .await;
+    assert_ne!(token.claims().sub, sub);
 }
