@@ -1,8 +1,9 @@
 //! The receiver of traces and log lines that the settings name.
 
+use axum::http::HeaderValue;
 use platform_telemetry::{OpenError, Receiver, Telemetry};
 
-use crate::config::{Config, Secret};
+use crate::config::Config;
 use crate::web::tls;
 
 /// Why traces and log lines cannot be sent.
@@ -26,8 +27,12 @@ pub fn open(config: &Config) -> Result<Telemetry, TelemetryError> {
         return Ok(Telemetry::default());
     };
     let secure = endpoint.scheme() == "https";
-    let headers = settings.headers.iter();
-    let headers = headers.map(|(name, value)| (name.to_string(), Secret::expose(value).to_owned()));
+    let headers = settings.headers.iter().filter_map(|(name, value)| {
+        // The settings were read, so it can be a header.
+        let mut value = HeaderValue::from_str(value.expose()).ok()?;
+        value.set_sensitive(true);
+        Some((name.clone(), value))
+    });
     Ok(Telemetry::open(&Receiver {
         endpoint: endpoint.to_string(),
         headers: headers.collect(),

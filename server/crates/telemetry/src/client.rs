@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use bytes::Bytes;
+use http::{HeaderMap, HeaderValue, header};
 use http_body_util::{BodyExt as _, Full, Limited};
 use hyper_rustls::{HttpsConnector, HttpsConnectorBuilder};
 use hyper_util::client::legacy::connect::HttpConnector;
@@ -15,12 +16,15 @@ use platform_loopback::Resolver;
 use rustls::ClientConfig;
 use tokio::runtime::Runtime;
 
+use crate::Receiver;
 use crate::backlog::Backlog;
 
 /// The time limit for connecting.
 const CONNECT: Duration = Duration::from_secs(3);
 /// The time limit for one request as a whole.
 pub(crate) const EXPORT: Duration = Duration::from_secs(10);
+/// How items are written (OTLP Specification, "Binary Protobuf Encoding").
+const PROTOBUF: HeaderValue = HeaderValue::from_static("application/x-protobuf");
 /// The maximum size of a response, which says at most what was refused.
 const RESPONSE_BYTES: usize = 64 * 1024;
 
@@ -31,6 +35,9 @@ type Hyper =
 #[derive(Debug)]
 pub(crate) struct Client {
     tls: ClientConfig,
+    /// What every request has. Headers that the SDK finds in the environment are not among them: they
+    /// may be a key for somebody else.
+    headers: HeaderMap,
     backlog: Arc<Backlog>,
     /// Made with the first request, so on the exporter's thread, where it is dropped as well.
     running: OnceLock<Result<Running, String>>,
@@ -43,9 +50,12 @@ struct Running {
 }
 
 impl Client {
-    pub(crate) fn new(tls: ClientConfig, backlog: Arc<Backlog>) -> Self {
+    pub(crate) fn new(receiver: &Receiver, backlog: Arc<Backlog>) -> Self {
+        let mut headers = receiver.headers.clone();
+        headers.insert(header::CONTENT_TYPE, PROTOBUF);
         Self {
-            tls,
+            tls: receiver.tls.clone(),
+            headers,
             backlog,
             running: OnceLock::new(),
         }
@@ -92,7 +102,8 @@ impl Client {
 
 #[async_trait]
 impl HttpClient for Client {
-    async fn send_bytes(&self, request: Request<Bytes>) -> Result<Response<Bytes>, HttpError> {
+    async fn send_bytes(&self, mut request: Request<Bytes>) -> Result<Response<Bytes>, HttpError> {
+        *request.headers_mut() = self.headers.clone();
         let sent = self.send(request);
         match &sent {
             Ok(response) if response.status().is_success() => {}

@@ -1,11 +1,11 @@
 //! What is sent, to whom, and the end of it.
 
-use std::collections::HashMap;
 use std::fmt;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
+use http::HeaderMap;
 use opentelemetry::global::BoxedTracer;
 use opentelemetry::trace::TracerProvider as _;
 use opentelemetry::{InstrumentationScope, KeyValue};
@@ -39,7 +39,7 @@ pub struct Receiver {
     /// The address below which OTLP has its paths `/v1/traces` and `/v1/logs`.
     pub endpoint: String,
     /// Headers of every request, such as a key.
-    pub headers: HashMap<String, String>,
+    pub headers: HeaderMap,
     /// The share of requests that are traced, 0 to 1, where the sender has not decided.
     pub sample: f64,
     /// `service.name`, if it is another one.
@@ -185,8 +185,7 @@ fn span_processor(
 ) -> Result<Bounded<BatchSpanProcessor>, OpenError> {
     let exporter = SpanExporter::builder()
         .with_http()
-        .with_http_client(Client::new(receiver.tls.clone(), Arc::clone(backlog)))
-        .with_headers(receiver.headers.clone())
+        .with_http_client(Client::new(receiver, Arc::clone(backlog)))
         .with_retry_policy(RetryPolicy::recommended())
         .with_endpoint(path(receiver, "v1/traces"))
         .with_protocol(Protocol::HttpBinary)
@@ -214,8 +213,7 @@ fn log_processor(
 ) -> Result<Bounded<BatchLogProcessor>, OpenError> {
     let exporter = LogExporter::builder()
         .with_http()
-        .with_http_client(Client::new(receiver.tls.clone(), Arc::clone(backlog)))
-        .with_headers(receiver.headers.clone())
+        .with_http_client(Client::new(receiver, Arc::clone(backlog)))
         .with_retry_policy(RetryPolicy::recommended())
         .with_endpoint(path(receiver, "v1/logs"))
         .with_protocol(Protocol::HttpBinary)
