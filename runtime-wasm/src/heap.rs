@@ -105,7 +105,8 @@ unsafe impl GlobalAlloc for Heap {
 }
 
 /// On the machine itself, so that Miri can look: `cargo xtask miri`.
-#[cfg(all(test, not(target_arch = "wasm32")))]
+#[cfg(test)]
+#[cfg(not(target_arch = "wasm32"))]
 #[expect(unsafe_code, reason = "what an allocator hands out is raw memory")]
 mod tests {
     use std::cell::Cell;
