@@ -246,7 +246,6 @@ async fn start_listening(
 ) -> Result<Running, StartError> {
     let listeners = listen_for_all(sockets, &config).await?;
     let ((listener, listening), operations) = (listeners.visitors, listeners.operations);
-    telemetry::warn_of_plain(&config);
     let tls = PreparedTls::prepare(&config, listeners.redirect).await?;
     let sockets = (listening, operations.as_ref().map(|(_, at)| *at));
     let (origin, games_origin) = origins(&config, listening);

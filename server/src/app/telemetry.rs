@@ -44,7 +44,7 @@ pub fn open(config: &Config) -> Result<Telemetry, TelemetryError> {
 }
 
 /// Warns if a key for the receiver can be read on its way.
-pub(super) fn warn_of_plain(config: &Config) {
+pub(in crate::app) fn warn_of_plain(config: &Config) {
     if config.otlp.shows_headers() {
         tracing::warn!(
             "otlp_headers are sent without TLS, and whoever is between this machine and the \

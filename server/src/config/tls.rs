@@ -282,25 +282,12 @@ mod tests {
         let acme = ("tls", "acme");
         let email = ("acme_email", "me@play.example");
         let (key, keys) = (("tls_keys", "a.key"), ("tls_keys", "a.key,b.key"));
-        let kid = ("acme_eab_kid", "kid-1");
-        let mac = (
-            "acme_eab_key",
-            "zWNDZM6eQGHWpSRTPal5eIUYFTu7EajVIoguysqZ9wG44nME",
-        );
-        let other_port = ("origin", "https://play.example:8443");
-        let local = ("origin", "https://platform.localhost");
-        let ca = ("acme_ca", "ca.pem");
         for right in [
             &[origin, files, one, key][..],
             &[origin, files, two, keys],
             &[origin],
             &[origin, acme],
             &[origin, acme, email, ("redirect_listen", "0.0.0.0:80")],
-            &[origin, acme, kid, mac],
-            // By DNS, or by an ACME server of the operator's, any port can be proved.
-            &[other_port, acme, ("acme_dns_command", "/bin/true")],
-            &[other_port, acme, ca],
-            &[local, acme, ca],
         ] {
             assert_eq!(refusal(right), None, "{right:?}");
         }
@@ -331,7 +318,39 @@ mod tests {
                 &[origin, acme, ("acme_orders_per_hour", "0")],
                 "is not a whole number from 1",
             ),
-            (&[origin, kid, mac], "acme_eab_kid: it is only used"),
+            (&[origin, port], "redirect_listen: it is only used"),
+            (
+                &[origin, files, one, key, port, ("listen", "0.0.0.0:80")],
+                "redirect_listen: it is the socket",
+            ),
+        ] {
+            let problem = refusal(wrong).unwrap();
+            assert!(problem.contains(said), "{problem}");
+        }
+    }
+
+    #[test]
+    fn what_no_acme_server_can_do_for_the_names_of_a_platform_is_refused() {
+        let (origin, acme) = (("origin", "https://play.example"), ("tls", "acme"));
+        let kid = ("acme_eab_kid", "kid-1");
+        let mac = (
+            "acme_eab_key",
+            "zWNDZM6eQGHWpSRTPal5eIUYFTu7EajVIoguysqZ9wG44nME",
+        );
+        let other_port = ("origin", "https://play.example:8443");
+        let local = ("origin", "https://platform.localhost");
+        let ca = ("acme_ca", "ca.pem");
+        for right in [
+            &[origin, acme, kid, mac][..],
+            // By DNS, or by an ACME server of the operator's, any port can be proved.
+            &[other_port, acme, ("acme_dns_command", "/bin/true")],
+            &[other_port, acme, ca],
+            &[local, acme, ca],
+        ] {
+            assert_eq!(refusal(right), None, "{right:?}");
+        }
+        for (wrong, said) in [
+            (&[origin, kid, mac][..], "acme_eab_kid: it is only used"),
             (
                 &[origin, acme, kid],
                 "acme_eab_kid: set acme_eab_key as well",
@@ -349,11 +368,6 @@ mod tests {
             (
                 &[origin, acme, ("games_origin", "https://games.example:444")],
                 "games_origin: its port is 444, but",
-            ),
-            (&[origin, port], "redirect_listen: it is only used"),
-            (
-                &[origin, files, one, key, port, ("listen", "0.0.0.0:80")],
-                "redirect_listen: it is the socket",
             ),
         ] {
             let problem = refusal(wrong).unwrap();

@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use super::StartError;
 use crate::app::backups::make_before_upgrade;
+use crate::app::telemetry;
 use crate::auth::demo_provider::{self, DemoProvider};
 use crate::auth::keys::{KeyError, KeyRing, KeySecret, KeySecrets};
 use crate::auth::oidc::Providers;
@@ -68,6 +69,7 @@ pub(super) async fn open(
     let keys = Arc::new(keys);
     warn_of_unsealed(origin, &keys);
     warn_of_no_provider(config, origin);
+    telemetry::warn_of_plain(config);
     let files = FileStore::open(config, clock, disk).await?;
     Ok(Opened {
         uploads: uploads(config, &files, clock.now()).await?,
