@@ -107,6 +107,17 @@ fn certify(folder: &Path) -> TlsConnector {
     TlsConnector::from(Arc::new(config))
 }
 
+/// Returns the changes of haproxy's configuration: the line with both certificates takes the place of that
+/// with one, if games are on a site of their own.
+fn haproxy_certificates(is_apart: bool) -> [(&'static str, String); 2] {
+    let (one, both) = ("    bind :443 ssl crt", "    #bind :443 ssl crt");
+    if is_apart {
+        [(one, "    #".to_owned()), (both, one.to_owned())]
+    } else {
+        [(one, one.to_owned()), (both, both.to_owned())]
+    }
+}
+
 impl Kind {
     /// Returns the command that runs the proxy with its files in `folder`.
     fn command(self, app: &TestApp, folder: &Path, (https, http): (u16, u16)) -> Command {
@@ -174,16 +185,10 @@ impl Kind {
             }
             Self::Haproxy => {
                 let operations = app.running.operations.unwrap().port();
-                // The line with both certificates takes the place of that with one.
-                let (both, one) = ("    #bind :443 ssl crt", "    bind :443 ssl crt");
-                let chosen = if is_apart(app) {
-                    [(one, "    #".to_owned()), (both, one.to_owned())]
-                } else {
-                    [(one, one.to_owned()), (both, both.to_owned())]
-                };
+                let [one, both] = haproxy_certificates(is_apart(app));
                 let changes = [
-                    chosen[0].clone(),
-                    chosen[1].clone(),
+                    one,
+                    both,
                     keys,
                     behind,
                     ("port 9090", format!("port {operations}")),

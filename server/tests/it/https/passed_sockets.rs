@@ -42,7 +42,9 @@ impl Activated {
             .stdin(Stdio::null())
             .stdout(Stdio::null());
         let started = systemd.spawn();
-        Self(started.expect("run `cargo xtask test`, which installs systemd"))
+        Self(started.unwrap_or_else(|error| {
+            panic!("{error}: run `cargo xtask test`, which installs systemd")
+        }))
     }
 }
 
@@ -58,7 +60,7 @@ async fn connect(address: SocketAddr) -> TcpStream {
         }
     };
     let connected = tokio::time::timeout(PATIENCE, connected).await;
-    connected.expect("systemd does not listen")
+    connected.unwrap_or_else(|_| panic!("systemd does not listen"))
 }
 
 /// Asks over plain HTTP, and returns the whole response.
@@ -68,7 +70,10 @@ async fn ask(address: SocketAddr, host: &str, path: &str) -> String {
     stream.write_all(head.as_bytes()).await.unwrap();
     let mut answer = String::new();
     let answered = tokio::time::timeout(PATIENCE, stream.read_to_string(&mut answer));
-    answered.await.expect("nobody answers").unwrap();
+    let answered = answered.await;
+    answered
+        .unwrap_or_else(|_| panic!("nobody answers"))
+        .unwrap();
     answer
 }
 
