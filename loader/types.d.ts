@@ -8,7 +8,13 @@ declare global {
   // and what the server wrote into the file.
   const PAYLOAD: string;
   const MASK: number;
-  const SETTINGS: [authUrl: string, platformOrigin: string, heartbeatSeconds: number];
+  // The last one begins a trace in the headers of a call; the server gives it to games that want it.
+  const SETTINGS: [
+    authUrl: string,
+    platformOrigin: string,
+    heartbeatSeconds: number,
+    trace?: (headers: Headers) => void,
+  ];
   // Placeholders in the text, which are replaced.
   const VERSION: string;
   const IMPORTS: WebAssembly.Imports;

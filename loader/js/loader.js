@@ -46,7 +46,7 @@ const ask = (call) =>
     started(() => (failure ? reject(failure) : fulfil(call())));
   });
 
-const [authUrl, platformOrigin, heartbeatSeconds] = SETTINGS;
+const [authUrl, platformOrigin, heartbeatSeconds, trace] = SETTINGS;
 /**
  * What the page that a game in a frame of another site opens must say to hand over its player.
  *
@@ -198,6 +198,7 @@ if (before) {
       fetch: async (input, init) => {
         // Read at once, as by the browser's own: the game may change the arguments afterwards.
         const made = request(input, init);
+        trace?.(made.headers);
         if (waiting && !made.signal.aborted) mintEarly();
         return ask(() => call(made));
       },

@@ -401,6 +401,7 @@ mod tests {
             deployment: None,
             lasting: Arc::default(),
             isolated: false,
+            traced: false,
             taken_down: false,
             forget_from: None,
             framing: None,

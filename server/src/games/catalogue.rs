@@ -54,6 +54,8 @@ pub struct Game {
     pub lasting: Arc<Lasting>,
     /// Whether its pages are cross-origin isolated.
     pub isolated: bool,
+    /// Whether the runtime puts a trace into the requests of its pages.
+    pub traced: bool,
     /// Whether it is taken down: its project was disabled, deleted or removed, or its owner is
     /// suspended.
     pub taken_down: bool,
@@ -304,6 +306,7 @@ impl Catalogue {
             deployment,
             lasting,
             isolated: record.isolated,
+            traced: record.traced,
             taken_down,
             canonical: None,
             forget_from: standing.forgets_from(),

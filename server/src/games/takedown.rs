@@ -152,6 +152,7 @@ mod tests {
             deployment: None,
             lasting: Arc::default(),
             isolated: false,
+            traced: false,
             framing: None,
             listing: Arc::default(),
             backend: None,

@@ -1,6 +1,7 @@
 //! `runtime.js` with this platform's settings in it, and its source map.
 
 use platform_protocol::paths::SETTINGS_PLACEHOLDER;
+use tokio::sync::OnceCell;
 
 use crate::origin::PlatformOrigin;
 use crate::web::asset::{Asset, Packed, packed};
@@ -10,6 +11,10 @@ const SCRIPT: &str = include_str!(concat!(env!("OUT_DIR"), "/runtime.js"));
 /// Games get a new runtime within minutes, and never wait for it.
 const CACHE_CONTROL: &str = "public, max-age=300, stale-while-revalidate=86400";
 
+/// One more setting, for games whose requests are traced (W3C Trace Context §3.2): it begins a trace in
+/// the headers of a request, unless the game has done that. Other games do not have its bytes.
+const TRACE: &str = r#"h=>{const i=()=>crypto.randomUUID().replace(/-/g,"");crypto.randomUUID&&!h.has("traceparent")&&h.set("traceparent","00-"+i()+"-"+i().slice(16)+"-01")}"#;
+
 /// The runtime, as every game's address serves it.
 #[derive(Debug)]
 pub struct RuntimeFiles {
@@ -17,6 +22,9 @@ pub struct RuntimeFiles {
     pub script: Asset,
     /// `/__platform/runtime.js.map`
     pub source_map: Asset,
+    settings: String,
+    /// The script for games whose requests are traced, once there is one.
+    traced: OnceCell<Asset>,
 }
 
 /// Why the runtime cannot be served.
@@ -39,22 +47,45 @@ impl RuntimeFiles {
     /// # Errors
     /// [`RuntimeError`]
     pub fn new(origin: &PlatformOrigin, heartbeat_seconds: u64) -> Result<Self, RuntimeError> {
-        let settings = settings(&origin.auth_url(), origin, heartbeat_seconds);
-        let script = Asset::new(
-            Packed::new(with_settings(SCRIPT, &settings?)?.into())?,
-            "text/javascript; charset=utf-8",
-            CACHE_CONTROL,
-        );
+        let settings = settings(&origin.auth_url(), origin, heartbeat_seconds)?;
         let source_map = Asset::new(
             packed!("runtime.js.map"),
             "application/json; charset=utf-8",
             CACHE_CONTROL,
         );
         Ok(Self {
-            script: script.for_any_origin(),
+            script: script(&settings)?,
             source_map: source_map.for_any_origin(),
+            settings,
+            traced: OnceCell::new(),
         })
     }
+
+    /// Returns the script for games whose requests are traced. The first one waits while it is made.
+    ///
+    /// # Errors
+    /// [`RuntimeError`]
+    pub async fn traced(&self) -> Result<&Asset, RuntimeError> {
+        let make = async || {
+            let settings = traced(&self.settings);
+            let made = tokio::task::spawn_blocking(move || script(&settings)).await;
+            made.map_err(|error| RuntimeError::Compress(error.into()))?
+        };
+        self.traced.get_or_try_init(make).await
+    }
+}
+
+/// Returns the script with these settings, compressed.
+fn script(settings: &str) -> Result<Asset, RuntimeError> {
+    let script = Packed::new(with_settings(SCRIPT, settings)?.into())?;
+    let kind = "text/javascript; charset=utf-8";
+    Ok(Asset::new(script, kind, CACHE_CONTROL).for_any_origin())
+}
+
+/// Returns the settings for games whose requests are traced.
+fn traced(settings: &str) -> String {
+    let others = settings.strip_suffix(']').unwrap_or(settings);
+    format!("{others},{TRACE}]")
 }
 
 /// Returns the runtime for a pane of the Build page, which asks `auth_url` in place of the auth
@@ -104,6 +135,13 @@ mod tests {
         for wrong in ["start()", "__PLATFORM_SETTINGS__ __PLATFORM_SETTINGS__"] {
             assert!(with_settings(wrong, "[]").is_err(), "{wrong}");
         }
+    }
+
+    #[test]
+    fn a_game_that_is_traced_has_one_more() {
+        let settings = traced(r#"["a","b",30]"#);
+        assert!(settings.starts_with(r#"["a","b",30,h=>{"#), "{settings}");
+        assert!(settings.ends_with("}]"), "{settings}");
     }
 
     #[test]

@@ -31,7 +31,7 @@ use utoipa_axum::routes;
 use self::handlers::{
     backend, create_project, deliveries, deploy_tokens, deployed_file, deployment, environment,
     frames, handover, invitations, isolation, list_projects, listing, pane, people, previews,
-    project, rollback, takedown, test_token, webhook,
+    project, rollback, takedown, test_token, tracing, webhook,
 };
 pub use self::state::ProjectsState;
 use crate::auth::AuthState;
@@ -73,6 +73,7 @@ where
         .routes(routes!(deployed_file::handle))
         .routes(routes!(backend::handle))
         .routes(routes!(isolation::handle))
+        .routes(routes!(tracing::handle))
         .routes(routes!(frames::handle))
         .routes(routes!(handlers::domains::list, handlers::domains::create))
         .routes(routes!(handlers::domains::set, handlers::domains::remove))

@@ -324,6 +324,7 @@ fn of_environments(deployment: &str) -> Vec<Call> {
     // Setting a value that is already set records no event.
     let backend = json(json!({ "url": "http://127.0.0.1:4990", "paths": ["/{caller}/"] }));
     let isolation = json(json!({ "cross_origin_isolated": false }));
+    let tracing = json(json!({ "trace_requests": false }));
     let frames = json(json!({ "ancestors": ["https://{caller}.example"] }));
     let rollback = json(json!({ "deployment": deployment }));
     let none = || Body::Nothing;
@@ -346,6 +347,7 @@ fn of_environments(deployment: &str) -> Vec<Call> {
         (post, environment!("/rollback"), rollback, WRITE),
         (put.clone(), environment!("/backend"), backend, WRITE),
         (put.clone(), environment!("/isolation"), isolation, WRITE),
+        (put.clone(), environment!("/tracing"), tracing, WRITE),
         (put, environment!("/frames"), frames, WRITE),
     ]
 }

@@ -507,6 +507,7 @@ async fn a_backend_that_cannot_be_reached_is_a_problem() {
         deployment: None,
         lasting: std::sync::Arc::default(),
         isolated: false,
+        traced: false,
         taken_down: false,
         forget_from: None,
         framing: None,

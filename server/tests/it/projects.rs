@@ -411,6 +411,28 @@ async fn an_environment_gets_a_backend_and_isolation() {
 }
 
 #[tokio::test]
+async fn an_environment_has_its_requests_traced_if_it_asks_for_it() {
+    let app = TestApp::start().await;
+    let (owner, _) = Caller::with_game(&app, "dev").await;
+    let script = async || send(app.get("dev-game", "/__platform/runtime.js")).await;
+    let before = script().await;
+    assert!(!before.text().contains("traceparent"), "nobody pays for it");
+    let path = format!("{DEV}/tracing");
+    let on = owner.put(&path, json!({ "trace_requests": true })).await;
+    assert_eq!(on.json::<Value>()["trace_requests"], true, "{on:?}");
+    let traced = script().await;
+    assert!(traced.text().contains("traceparent"));
+    assert_ne!(traced.header("etag"), before.header("etag"));
+    let other = send(app.get("demo", "/__platform/runtime.js")).await;
+    assert_eq!(other.body, before.body);
+    let off = owner.put(&path, json!({ "trace_requests": false })).await;
+    assert_eq!(off.json::<Value>()["trace_requests"], false);
+    assert_eq!(script().await.body, before.body);
+    let half = owner.put(&path, json!({})).await;
+    assert_eq!(half.problem(), "invalid-request");
+}
+
+#[tokio::test]
 async fn a_game_says_who_may_show_it_in_a_frame() {
     let app = TestApp::start().await;
     let (owner, _) = Caller::with_game(&app, "dev").await;

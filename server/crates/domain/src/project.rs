@@ -175,6 +175,8 @@ pub struct EnvironmentRecord {
     pub isolated: bool,
     /// Which sites may show its pages in a frame.
     pub frames: Frames,
+    /// Whether the runtime puts a trace into the requests of its pages.
+    pub traced: bool,
 }
 
 /// What the catalogue of games has of one environment.

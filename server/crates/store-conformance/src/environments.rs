@@ -19,6 +19,7 @@ fn nothing_set(slug: &str, environment: Environment) -> EnvironmentRecord {
         backend: None,
         isolated: false,
         frames: Frames::Any,
+        traced: false,
     }
 }
 
@@ -84,6 +85,10 @@ pub async fn what_is_set_for_an_environment_is_its_alone(place: &dyn Place) {
     let frames = Frames::Origins(vec!["https://a.example".into(), "https://b.example".into()]);
     let set = store.set_frames("demo", Dev, frames.clone(), Actor::Own.into(), NOW);
     set.await.unwrap();
+    for changed in [true, false] {
+        let set = store.set_traced("demo", Dev, true, Actor::Own.into(), NOW);
+        assert_eq!(set.await.unwrap(), changed);
+    }
     let shown = deployment("demo", Dev, NOW, &[("index.html", 'a')]);
     add(&*store, &shown).await;
     let expected = EnvironmentRecord {
@@ -91,6 +96,7 @@ pub async fn what_is_set_for_an_environment_is_its_alone(place: &dyn Place) {
         backend: Some(backend),
         isolated: true,
         frames,
+        traced: true,
         ..nothing_set("demo", Dev)
     };
     let dev = async || store.find_environment("demo", Dev).await.unwrap().unwrap();
@@ -114,6 +120,9 @@ pub async fn what_is_set_for_an_environment_is_its_alone(place: &dyn Place) {
         .await
         .unwrap();
     assert!(!dev().await.isolated);
+    let set = store.set_traced("demo", Dev, false, Actor::Own.into(), NOW);
+    set.await.unwrap();
+    assert!(!dev().await.traced);
     for frames in [Frames::Platform, Frames::Any] {
         let set = store.set_frames("demo", Dev, frames.clone(), Actor::Own.into(), NOW);
         set.await.unwrap();

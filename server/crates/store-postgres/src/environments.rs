@@ -33,7 +33,7 @@ impl EnvironmentStore for PostgresStore {
         };
         let hosted = rows.iter().map(|row| {
             let record = record(row)?;
-            let standing = takedown::read_standing(row, 7, &record.slug)?;
+            let standing = takedown::read_standing(row, 8, &record.slug)?;
             Ok(HostedEnvironment { record, standing })
         });
         Ok(hosted.collect::<Result<_, Error>>()?)
@@ -77,6 +77,19 @@ impl EnvironmentStore for PostgresStore {
             set(&transaction, (slug, environment), &change, &by, now))
     }
 
+    async fn set_traced(
+        &self,
+        slug: &str,
+        environment: Environment,
+        traced: bool,
+        by: By,
+        now: Millis,
+    ) -> Result<bool, StoreError> {
+        let change = Change::Traced(traced);
+        transact!(self.main, transaction =>
+            set(&transaction, (slug, environment), &change, &by, now))
+    }
+
     async fn set_frames(
         &self,
         slug: &str,
@@ -106,7 +119,7 @@ impl EnvironmentStore for PostgresStore {
 
 /// The columns that [`record`] reads.
 const COLUMNS: &str = "p.slug, e.environment, c.deployment, s.backend_url, s.backend_paths,
-        coalesce(s.isolated, false), s.frame_ancestors";
+        coalesce(s.isolated, false), s.frame_ancestors, coalesce(s.traced, false)";
 
 /// Every project twice: a row of settings exists only once something is set.
 const TABLES: &str = "projects p
@@ -139,6 +152,7 @@ enum Change<'a> {
     Backend(Option<&'a BackendSettings>),
     Isolated(bool),
     Frames(&'a Frames),
+    Traced(bool),
 }
 
 impl Change<'_> {
@@ -148,6 +162,7 @@ impl Change<'_> {
             Self::Backend(backend) => record.backend.as_ref() == *backend,
             Self::Isolated(isolated) => record.isolated == *isolated,
             Self::Frames(frames) => record.frames == **frames,
+            Self::Traced(traced) => record.traced == *traced,
         }
     }
 
@@ -166,6 +181,10 @@ impl Change<'_> {
                 AuditKind::SettingChanged,
                 format!("frames {}", frames.word()),
             ),
+            Self::Traced(traced) => {
+                let state = if *traced { "on" } else { "off" };
+                (AuditKind::SettingChanged, format!("tracing {state}"))
+            }
         }
     }
 }
@@ -235,6 +254,12 @@ async fn write(
                  SET frame_ancestors = excluded.frame_ancestors";
             transaction.execute(sql, &[&project, &name, &kept]).await?;
         }
+        Change::Traced(traced) => {
+            let sql = "INSERT INTO environment_settings (project, environment, traced)
+                 VALUES ($1, $2, $3)
+                 ON CONFLICT (project, environment) DO UPDATE SET traced = excluded.traced";
+            transaction.execute(sql, &[&project, &name, traced]).await?;
+        }
     }
     Ok(())
 }
@@ -260,6 +285,7 @@ fn record(row: &Row) -> Result<EnvironmentRecord, Error> {
         backend,
         isolated: get(row, 5)?,
         frames: read_frames(get(row, 6)?, &slug)?,
+        traced: get(row, 7)?,
         slug,
     })
 }

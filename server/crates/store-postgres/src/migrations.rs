@@ -105,6 +105,7 @@ pub(super) const MAIN: Schema = Schema {
             "V19__domains",
             include_str!("../migrations/0019_domains.sql"),
         ),
+        ("V20__traced", include_str!("../migrations/0020_traced.sql")),
     ],
 };
 

@@ -95,6 +95,29 @@ impl EnvironmentStore for SqliteStore {
             .await
     }
 
+    async fn set_traced(
+        &self,
+        slug: &str,
+        environment: Environment,
+        traced: bool,
+        by: By,
+        now: Millis,
+    ) -> Result<bool, StoreError> {
+        let slug = slug.to_owned();
+        self.main
+            .write(move |connection| {
+                if !set_traced(connection, &slug, environment, traced)? {
+                    return Ok(false);
+                }
+                let state = if traced { "on" } else { "off" };
+                let detail = format!("{} tracing {state}", environment.as_str());
+                let kind = AuditKind::SettingChanged;
+                audit::add_of_project(connection, kind, (&slug, &detail), by, now)?;
+                Ok(true)
+            })
+            .await
+    }
+
     async fn set_frames(
         &self,
         slug: &str,
@@ -141,7 +164,7 @@ impl EnvironmentStore for SqliteStore {
 
 /// Every project twice: a row of settings exists only once something is set.
 const RECORDS: &str = "SELECT p.slug, e.environment, c.deployment, s.backend_url, s.backend_paths,
-        coalesce(s.isolated, 0), s.frame_ancestors
+        coalesce(s.isolated, 0), s.frame_ancestors, coalesce(s.traced, 0)
     FROM projects p
     JOIN (SELECT 'dev' AS environment UNION ALL SELECT 'prod') e
     LEFT JOIN current_deployments c ON c.project = p.id AND c.environment = e.environment
@@ -214,6 +237,7 @@ fn record(row: &Row<'_>) -> Result<EnvironmentRecord, Error> {
         backend,
         isolated: row.get(5)?,
         frames: read_frames(row.get::<_, Option<String>>(6)?.as_deref(), &slug)?,
+        traced: row.get(7)?,
         slug,
     })
 }
@@ -288,6 +312,28 @@ pub(super) fn set_isolated(
              ON CONFLICT (project, environment) DO UPDATE SET isolated = excluded.isolated",
         )?
         .execute(params![project, environment.as_str(), isolated])?;
+    Ok(true)
+}
+
+/// Sets whether the requests of an environment's pages are traced. Returns whether that is a change.
+fn set_traced(
+    connection: &Connection,
+    slug: &str,
+    environment: Environment,
+    traced: bool,
+) -> Result<bool, Error> {
+    let project = project_id(connection, slug)?;
+    let before = find_environment(connection, slug, environment)?;
+    if before.is_some_and(|before| before.traced == traced) {
+        return Ok(false);
+    }
+    connection
+        .prepare_cached(
+            "INSERT INTO environment_settings (project, environment, traced)
+             VALUES (?1, ?2, ?3)
+             ON CONFLICT (project, environment) DO UPDATE SET traced = excluded.traced",
+        )?
+        .execute(params![project, environment.as_str(), traced])?;
     Ok(true)
 }
 

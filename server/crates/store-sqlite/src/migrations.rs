@@ -154,6 +154,7 @@ pub(super) const MAIN: Schema = Schema(&[
         "V37__domains",
         include_str!("../migrations/0037_domains.sql"),
     ),
+    ("V38__traced", include_str!("../migrations/0038_traced.sql")),
 ]);
 
 /// Frontend log records.

@@ -69,6 +69,20 @@ pub trait EnvironmentStore: Send + Sync {
         now: Millis,
     ) -> Result<bool, StoreError>;
 
+    /// Sets whether the runtime puts a trace into the requests of an environment's pages. Returns whether
+    /// that is a change.
+    ///
+    /// # Errors
+    /// [`StoreError::Missing`] on `projects` if there is no such project.
+    async fn set_traced(
+        &self,
+        slug: &str,
+        environment: Environment,
+        traced: bool,
+        by: By,
+        now: Millis,
+    ) -> Result<bool, StoreError>;
+
     /// Returns the id of a project's test user or test guest, because a token is issued for it. The
     /// id is `fresh` if there was none before. Records this as an event once an hour for each test
     /// player and each actor.

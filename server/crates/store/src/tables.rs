@@ -508,6 +508,7 @@ pub const PARTS: &[Part] = &[
             ("isolated", Boolean),
             ("frame_ancestors", Text),
             ("backend_set_by", Uuid),
+            ("traced", Boolean),
         ],
     ),
     Part::main(

@@ -8,13 +8,26 @@ use axum::http::{HeaderMap, HeaderValue, header};
 use axum::response::{IntoResponse as _, Response};
 use platform_protocol::paths;
 
+use crate::games::catalogue::Game;
 use crate::games::panes::Pane;
 use crate::hosting::{HostingState, runtime};
 use crate::web::api_error::ApiError;
 
 /// Returns the script.
-pub async fn script(State(state): State<Arc<HostingState>>, headers: HeaderMap) -> Response {
-    state.runtime.script.answer(&headers)
+///
+/// # Errors
+/// `internal`, if the script was not built.
+pub async fn script(
+    State(state): State<Arc<HostingState>>,
+    Extension(game): Extension<Arc<Game>>,
+    headers: HeaderMap,
+) -> Result<Response, ApiError> {
+    if game.traced {
+        let script = state.runtime.traced().await;
+        let script = script.map_err(|error| ApiError::internal(&error))?;
+        return Ok(script.answer(&headers));
+    }
+    Ok(state.runtime.script.answer(&headers))
 }
 
 /// Returns the script for a pane of the Build page, whose own address issues its tokens.

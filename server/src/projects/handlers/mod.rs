@@ -21,5 +21,6 @@ pub mod project;
 pub mod rollback;
 pub mod takedown;
 pub mod test_token;
+pub mod tracing;
 pub mod views;
 pub mod webhook;

@@ -159,6 +159,8 @@ pub struct EnvironmentView {
     pub cross_origin_isolated: bool,
     /// Which sites may show its pages in a frame: `any`, `platform`, or a list of origins.
     pub frame_ancestors: Ancestors,
+    /// Whether the runtime puts a trace into the requests of its pages.
+    pub trace_requests: bool,
     /// The number of players now; null if it is not known.
     #[schema(required)]
     pub players: Option<u64>,
@@ -348,7 +350,8 @@ impl EnvironmentView {
             .store
             .find_environment(slug, environment)
             .await?;
-        let (backend, isolated, frames) = record.map_or((None, false, Frames::Any), settings);
+        let none = (None, false, Frames::Any, false);
+        let (backend, isolated, frames, traced) = record.map_or(none, settings);
         let deployments = state
             .platform
             .store
@@ -375,6 +378,7 @@ impl EnvironmentView {
             built_in_backend: state.hosting.backends.is_built_in(slug, environment),
             cross_origin_isolated: isolated,
             frame_ancestors: frames.into(),
+            trace_requests: traced,
             players: players.map(|players| players as u64),
             variables: VariablesView {
                 auth_issuer: state.platform.auth_url.clone(),
@@ -404,8 +408,13 @@ async fn warnings(
     Ok(found.as_ref().map(WarningView::all).unwrap_or_default())
 }
 
-fn settings(record: EnvironmentRecord) -> (Option<BackendSettings>, bool, Frames) {
-    (record.backend, record.isolated, record.frames)
+fn settings(record: EnvironmentRecord) -> (Option<BackendSettings>, bool, Frames, bool) {
+    (
+        record.backend,
+        record.isolated,
+        record.frames,
+        record.traced,
+    )
 }
 
 impl WarningView {

@@ -34,6 +34,7 @@ fn game(slug: &str) -> Game {
         deployment: None,
         lasting: std::sync::Arc::default(),
         isolated: false,
+        traced: false,
         taken_down: false,
         forget_from: None,
         framing: None,
