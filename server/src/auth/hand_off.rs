@@ -4,7 +4,8 @@
 //! A navigation to such a game without a session of the game is answered with a redirect to the auth
 //! service, which redirects back with a code. Only the browser that was sent away can redeem it: the
 //! game has set a cookie with a nonce, and the code is bound to its SHA-256. So a code that leaks is
-//! worth nothing in another browser, and nobody can make a browser play as somebody else (RFC 9700
+//! worth nothing in another browser, unless the game itself helps: its scripts can set the nonce, and then
+//! another browser plays that game, and no other one, as this player; and nobody can make a browser play as somebody else (RFC 9700
 //! §4.7).
 
 use axum::http::request::Parts;

@@ -220,9 +220,8 @@ fn check_acme(config: &Config) -> Result<(), SettingError> {
         let problem = format!("set {other} as well: the certificate authority gives both");
         return Err(contradiction(config, &[key, other], problem));
     }
-    // An ACME server with a root certificate of its own is the operator's, who may prove any name at any
-    // port.
-    if acme.ca.is_some() {
+    // Another ACME server may be the operator's, who may prove any name at any port.
+    if acme.directory != AcmeSettings::default().directory {
         return Ok(());
     }
     let origins = [
@@ -235,8 +234,12 @@ fn check_acme(config: &Config) -> Result<(), SettingError> {
     for (key, origin) in origins {
         if origin.is_local() {
             let problem = "no public ACME server issues certificates for names under localhost; use a name \
-                           that you own, set tls to files, or name an ACME server of yours with acme_ca";
-            return Err(contradiction(config, &[key, "tls", "acme_ca"], problem));
+                           that you own, set tls to files, or name an ACME server of yours with acme_directory";
+            return Err(contradiction(
+                config,
+                &[key, "tls", "acme_directory"],
+                problem,
+            ));
         }
         if origin.port() != 443 && acme.dns_command.is_none() {
             let problem = format!(
@@ -339,13 +342,13 @@ mod tests {
         );
         let other_port = ("origin", "https://play.example:8443");
         let local = ("origin", "https://platform.localhost");
-        let ca = ("acme_ca", "ca.pem");
+        let own = ("acme_directory", "https://ca.example/dir");
         for right in [
             &[origin, acme, kid, mac][..],
             // By DNS, or by an ACME server of the operator's, any port can be proved.
             &[other_port, acme, ("acme_dns_command", "/bin/true")],
-            &[other_port, acme, ca],
-            &[local, acme, ca],
+            &[other_port, acme, own],
+            &[local, acme, own],
         ] {
             assert_eq!(refusal(right), None, "{right:?}");
         }

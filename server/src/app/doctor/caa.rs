@@ -41,9 +41,9 @@ pub(super) async fn examine(patient: &Patient<'_>) -> Option<Finding> {
                 return Some(Finding::warning(CHECK, found, advice));
             }
         };
-        if let Err(others) = allows(&found, &identities, tls.acme.dns_command.is_some()) {
+        if let Err((tag, others)) = allows(&found, &identities, tls.acme.dns_command.is_some()) {
             let found = format!("the CAA records of {host} allow only {others}");
-            let advice = format!("add a record of {host}: CAA 0 issue \"{}\"", identities[0]);
+            let advice = format!("add a record of {host}: CAA 0 {tag} \"{}\"", identities[0]);
             return Some(Finding::wrong(CHECK, found, advice));
         }
     }
@@ -62,8 +62,12 @@ async fn identities(directory: &str) -> Result<Vec<String>, String> {
 }
 
 /// Whether records let one of these authorities issue certificates, also for wildcards. Otherwise returns
-/// those that they name.
-fn allows(found: &[Permission], identities: &[String], for_wildcard: bool) -> Result<(), String> {
+/// the tag of the records that do not, and those that they name.
+fn allows(
+    found: &[Permission],
+    identities: &[String],
+    for_wildcard: bool,
+) -> Result<(), (&'static str, String)> {
     let of = |tag: &str| -> Vec<&str> {
         let tagged = found.iter().filter(|permission| permission.tag == tag);
         // Parameters follow the name (RFC 8659 §4.2).
@@ -71,12 +75,12 @@ fn allows(found: &[Permission], identities: &[String], for_wildcard: bool) -> Re
         named.map(str::trim).collect()
     };
     let (issue, wild) = (of("issue"), of("issuewild"));
-    let mut asked = vec![&issue];
+    let mut asked = vec![("issue", &issue)];
     // A wildcard's own records come before the others (RFC 8659 §4.3).
     if for_wildcard && !wild.is_empty() {
-        asked.push(&wild);
+        asked.push(("issuewild", &wild));
     }
-    for names in asked {
+    for (tag, names) in asked {
         let may = |name: &&str| identities.iter().any(|own| own.eq_ignore_ascii_case(name));
         if !names.is_empty() && !names.iter().any(may) {
             let others: Vec<&str> = names
@@ -84,10 +88,11 @@ fn allows(found: &[Permission], identities: &[String], for_wildcard: bool) -> Re
                 .copied()
                 .filter(|name| !name.is_empty())
                 .collect();
-            return Err(match others.as_slice() {
+            let others = match others.as_slice() {
                 [] => "nobody".to_owned(),
                 others => others.join(" and "),
-            });
+            };
+            return Err((tag, others));
         }
     }
     Ok(())
@@ -125,11 +130,12 @@ mod tests {
         let only_others = [("issue", "other.example"), ("issue", "third.example")];
         assert_eq!(
             asked(&only_others, false),
-            Err("other.example and third.example".to_owned())
+            Err(("issue", "other.example and third.example".to_owned()))
         );
-        assert_eq!(asked(&[("issue", ";")], false), Err("nobody".to_owned()));
+        let nobody = |tag| Err((tag, "nobody".to_owned()));
+        assert_eq!(asked(&[("issue", ";")], false), nobody("issue"));
         let no_wildcards = [("issue", "letsencrypt.org"), ("issuewild", ";")];
         assert_eq!(asked(&no_wildcards, false), Ok(()));
-        assert_eq!(asked(&no_wildcards, true), Err("nobody".to_owned()));
+        assert_eq!(asked(&no_wildcards, true), nobody("issuewild"));
     }
 }

@@ -161,7 +161,9 @@ async fn visits(
         ),
     }];
     let game = format!("{}/", games.sub_domain(ANY_GAME));
-    let trusts_proxy = !patient.config.trusted_proxies.is_empty();
+    // Without TLS of its own, a proxy must be in front of an https origin.
+    let has_proxy = !patient.config.trusted_proxies.is_empty()
+        || games.is_secure() && patient.config.tls.mode == TlsMode::Off;
     findings.push(match fetcher.get(&game, None).await {
         Ok(found) if found.header("x-request-id").is_some() => Finding::fine(
             CHECK,
@@ -177,7 +179,7 @@ async fn visits(
         ),
         Err(error) => {
             let ports = (games.port(), origin.port(), patient.config.listen.port());
-            let advice = unreached_game(games.is_secure(), trusts_proxy, ports);
+            let advice = unreached_game(games.is_secure(), has_proxy, ports);
             Finding::wrong(CHECK, format!("{game}: {error}"), advice)
         }
     });
@@ -189,7 +191,7 @@ async fn visits(
 /// nobody listens.
 fn unreached_game(
     is_secure: bool,
-    trusts_proxy: bool,
+    has_proxy: bool,
     (games, platform, listening): (u16, u16, u16),
 ) -> String {
     let certificate = if is_secure {
@@ -199,17 +201,13 @@ fn unreached_game(
         ""
     };
     if games != platform && games != listening {
-        let who = if trusts_proxy {
-            "the proxy"
-        } else {
-            "the server"
-        };
+        let who = if has_proxy { "the proxy" } else { "the server" };
         return format!(
             "PLATFORM_GAMES_ORIGIN has port {games}, and {who} must listen there: leave the port out of it, \
              or use that of PLATFORM_ORIGIN, {platform}{certificate}"
         );
     }
-    let listens = if trusts_proxy {
+    let listens = if has_proxy {
         "the proxy must listen for every sub-domain, at port"
     } else {
         "the server must listen at port"
@@ -302,7 +300,7 @@ mod tests {
 
     #[test]
     fn a_port_of_games_at_which_nobody_listens_is_named() {
-        for (is_secure, trusts_proxy, ports, expected) in [
+        for (is_secure, has_proxy, ports, expected) in [
             (
                 false,
                 false,
@@ -328,7 +326,7 @@ mod tests {
                 "the proxy must listen for every sub-domain, at port 443",
             ),
         ] {
-            let advice = unreached_game(is_secure, trusts_proxy, ports);
+            let advice = unreached_game(is_secure, has_proxy, ports);
             assert!(advice.starts_with(expected), "{advice}");
             assert_eq!(advice.contains("certificate"), is_secure, "{advice}");
         }

@@ -176,7 +176,7 @@ fn choose(
         Some(child) if child.parent == found.parent && !child.wants_hand_off(now) => {
             Choice::Keep(None)
         }
-        Some(child) if would_lose_player(child, found, now) => Choice::Keep(Some(Pause::Month)),
+        Some(child) if would_lose_player(child, found, now) => Choice::Keep(Some(Pause::Hour)),
         _ if found.session.is_some() => Choice::Take,
         // The auth service knows no player.
         _ if !is_again && (has_company || child.is_some()) => Choice::AskAgain,

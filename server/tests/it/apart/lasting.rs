@@ -191,7 +191,7 @@ async fn a_player_stays_in_the_game_though_another_game_has_made_the_next_guest(
     assert_ne!(next, sub);
     app.clock.advance(HAND_OFF_AGAIN_MILLIS);
     let visit = browser.open(&format!("{game}/")).await;
-    assert!(mark(&visit).unwrap().contains("Max-Age=2592000"));
+    assert!(mark(&visit).unwrap().contains("Max-Age=3600;"));
     assert_eq!(browser.player(&game).await, sub);
     // Who signs in is that account in this game as well, and the pause has ended.
     sign_in(&mut browser, &auth, &game, "ann").await;

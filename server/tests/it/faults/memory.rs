@@ -62,7 +62,7 @@ fn without_memory_the_server_answers_or_ends_and_whoever_was_accepted_is_kept() 
 }
 
 /// How much more memory the group may have than the server needs when nobody visits it.
-const SPARE: u64 = 4 << 20;
+const SPARE: u64 = 16 << 20;
 
 /// Begins requests that never end, and that the server has to remember, until it closes their connections.
 /// Returns those that are open.
