@@ -5,6 +5,7 @@ use axum::routing::get;
 use platform_protocol::names::Environment;
 use platform_server::config::{Period, Rate};
 use platform_server::domain::audit::Actor;
+use platform_server::domain::environment_setting::EnvironmentSetting;
 use platform_server::domain::project::BackendSettings;
 use reqwest::{Method, RequestBuilder};
 use serde_json::{Value, json};
@@ -147,7 +148,13 @@ async fn answers_of_a_backend_and_about_one_have_a_request_id() {
         let state = &app.running.state;
         let store = &*state.platform.store;
         let (by, now) = (Actor::Own.into(), app.running.state.platform.clock.now());
-        let set = store.set_backend("demo", Environment::Prod, Some(settings), by, now);
+        let set = store.set_environment(
+            "demo",
+            Environment::Prod,
+            EnvironmentSetting::Backend(Some(settings)),
+            by,
+            now,
+        );
         set.await.unwrap();
         app.learn_games().await;
         let answer = ask(app.get("demo", path), status, path).await;

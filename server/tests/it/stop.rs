@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use platform_protocol::names::Environment;
 use platform_server::domain::audit::Actor;
+use platform_server::domain::environment_setting::EnvironmentSetting;
 use platform_server::domain::project::BackendSettings;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::{TcpListener, TcpStream};
@@ -64,7 +65,13 @@ async fn a_request_that_never_ends_holds_the_stop_up_for_ten_seconds() {
     let state = &app.running.state;
     let store = &state.platform.store;
     let (by, now) = (Actor::Own.into(), state.platform.clock.now());
-    let set = store.set_backend("demo", Environment::Prod, Some(settings), by, now);
+    let set = store.set_environment(
+        "demo",
+        Environment::Prod,
+        EnvironmentSetting::Backend(Some(settings)),
+        by,
+        now,
+    );
     set.await.unwrap();
     app.learn_games().await;
     let mut stream = TcpStream::connect(app.running.address).await.unwrap();

@@ -46,6 +46,7 @@ pub mod deploy_token;
 pub mod device;
 pub mod domain_name;
 pub mod entropy;
+pub mod environment_setting;
 pub mod error_alert;
 pub mod error_group;
 pub mod errors;

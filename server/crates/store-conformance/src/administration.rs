@@ -7,6 +7,7 @@ use platform_domain::audit::{
     Actor, AuditEvent, AuditKind, AuditQuery, By, ROUTINE_MILLIS, Refused, SOURCE_MILLIS, Source,
 };
 use platform_domain::console_token::Hold;
+use platform_domain::environment_setting::EnvironmentSetting;
 use platform_domain::player::PlayerState;
 use platform_domain::project::{BackendSettings, Deployment, FileEntry, Made, Project};
 use platform_domain::session::SESSION_MILLIS;
@@ -267,7 +268,8 @@ pub async fn events_say_where_they_came_from(place: &dyn Place) {
         (Some(backend), "dev http://127.0.0.1:3000"),
         (None, "dev none"),
     ] {
-        let set = store.set_backend("game", dev, backend, by(), NOW);
+        let backend = EnvironmentSetting::Backend(backend);
+        let set = store.set_environment("game", dev, backend, by(), NOW);
         set.await.unwrap();
         seen(AuditKind::BackendChanged, Some(detail)).await;
     }

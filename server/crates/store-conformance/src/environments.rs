@@ -1,11 +1,12 @@
 //! The requirements on environments and their settings.
 
 use platform_domain::audit::{Actor, AuditKind, AuditQuery, By};
+use platform_domain::environment_setting::EnvironmentSetting;
 use platform_domain::project::{BackendSettings, EnvironmentRecord, Frames};
 use platform_domain::takedown::Change;
 use platform_protocol::names::Environment;
 use platform_protocol::names::Environment::{Dev, Prod};
-use platform_store::Store;
+use platform_store::{Store, StoreError};
 use uuid::Uuid;
 
 use super::deployments::{add, assert_missing, deployment, with_project};
@@ -21,6 +22,27 @@ fn nothing_set(slug: &str, environment: Environment) -> EnvironmentRecord {
         frames: Frames::Any,
         traced: false,
     }
+}
+
+/// Every setting as it is before anybody sets it.
+fn defaults() -> [EnvironmentSetting; 4] {
+    [
+        EnvironmentSetting::Backend(None),
+        EnvironmentSetting::Isolated(false),
+        EnvironmentSetting::Frames(Frames::Any),
+        EnvironmentSetting::Traced(false),
+    ]
+}
+
+/// Sets one setting. Returns whether that is a change.
+async fn set_one(
+    store: &dyn Store,
+    (slug, environment): (&str, Environment),
+    setting: EnvironmentSetting,
+) -> Result<bool, StoreError> {
+    store
+        .set_environment(slug, environment, setting, Actor::Own.into(), NOW)
+        .await
 }
 
 pub async fn every_project_has_two_environments(place: &dyn Place) {
@@ -76,22 +98,20 @@ pub async fn what_is_set_for_an_environment_is_its_alone(place: &dyn Place) {
         url: "http://127.0.0.1:3000".into(),
         paths: vec!["/api/".into(), "/\"odd\"/".into()],
     };
-    let set = store.set_backend("demo", Dev, Some(backend.clone()), Actor::Own.into(), NOW);
-    set.await.unwrap();
-    store
-        .set_isolated("demo", Dev, true, Actor::Own.into(), NOW)
-        .await
-        .unwrap();
     let frames = Frames::Origins(vec!["https://a.example".into(), "https://b.example".into()]);
-    let set = store.set_frames("demo", Dev, frames.clone(), Actor::Own.into(), NOW);
-    set.await.unwrap();
-    for changed in [true, false] {
-        let set = store.set_traced("demo", Dev, true, Actor::Own.into(), NOW);
-        assert_eq!(set.await.unwrap(), changed);
+    let store = &*store;
+    for setting in [
+        EnvironmentSetting::Backend(Some(backend.clone())),
+        EnvironmentSetting::Isolated(true),
+        EnvironmentSetting::Frames(frames.clone()),
+        EnvironmentSetting::Traced(true),
+    ] {
+        let changed = set_one(store, ("demo", Dev), setting).await;
+        assert!(changed.unwrap());
     }
     let shown = deployment("demo", Dev, NOW, &[("index.html", 'a')]);
-    add(&*store, &shown).await;
-    let expected = EnvironmentRecord {
+    add(store, &shown).await;
+    let mut expected = EnvironmentRecord {
         deployment: Some(shown.id),
         backend: Some(backend),
         isolated: true,
@@ -105,47 +125,30 @@ pub async fn what_is_set_for_an_environment_is_its_alone(place: &dyn Place) {
         let found = store.find_environment(slug, environment).await.unwrap();
         assert_eq!(found, Some(nothing_set(slug, environment)));
     }
-    // Each can be removed without the other.
-    store
-        .set_backend("demo", Dev, None, Actor::Own.into(), NOW)
-        .await
-        .unwrap();
-    let expected = EnvironmentRecord {
-        backend: None,
-        ..expected
-    };
+    // Each can be removed without the others.
+    let unset = async |setting| set_one(store, ("demo", Dev), setting).await.unwrap();
+    unset(EnvironmentSetting::Backend(None)).await;
+    expected.backend = None;
     assert_eq!(dev().await, expected);
-    store
-        .set_isolated("demo", Dev, false, Actor::Own.into(), NOW)
-        .await
-        .unwrap();
-    assert!(!dev().await.isolated);
-    let set = store.set_traced("demo", Dev, false, Actor::Own.into(), NOW);
-    set.await.unwrap();
-    assert!(!dev().await.traced);
+    unset(EnvironmentSetting::Isolated(false)).await;
+    expected.isolated = false;
+    assert_eq!(dev().await, expected);
+    unset(EnvironmentSetting::Traced(false)).await;
+    expected.traced = false;
+    assert_eq!(dev().await, expected);
     for frames in [Frames::Platform, Frames::Any] {
-        let set = store.set_frames("demo", Dev, frames.clone(), Actor::Own.into(), NOW);
-        set.await.unwrap();
-        assert_eq!(dev().await.frames, frames);
+        unset(EnvironmentSetting::Frames(frames.clone())).await;
+        expected.frames = frames;
+        assert_eq!(dev().await, expected);
     }
 }
 
 pub async fn settings_of_an_unknown_project_are_refused(place: &dyn Place) {
     let store = with_project(place, "demo").await;
-    assert_missing(
-        store
-            .set_backend("other", Dev, None, Actor::Own.into(), NOW)
-            .await,
-        "projects",
-    );
-    assert_missing(
-        store
-            .set_isolated("other", Dev, true, Actor::Own.into(), NOW)
-            .await,
-        "projects",
-    );
-    let set = store.set_frames("other", Dev, Frames::Any, Actor::Own.into(), NOW);
-    assert_missing(set.await, "projects");
+    for setting in defaults() {
+        let set = set_one(&*store, ("other", Dev), setting).await;
+        assert_missing(set, "projects");
+    }
     let set = store.set_current_deployment("other", Dev, Uuid::nil(), Actor::Own.into(), NOW);
     assert_missing(set.await, "projects");
     assert_eq!(store.list_environments().await.unwrap().len(), 2);
@@ -159,10 +162,8 @@ pub async fn what_is_set_survives_a_drop(place: &dyn Place) {
     add(&*store, &second).await;
     let set = store.set_current_deployment("demo", Dev, first.id, Actor::Own.into(), NOW);
     set.await.unwrap();
-    store
-        .set_isolated("demo", Dev, true, Actor::Own.into(), NOW)
-        .await
-        .unwrap();
+    let isolated = EnvironmentSetting::Isolated(true);
+    set_one(&*store, ("demo", Dev), isolated).await.unwrap();
     let player = store.ensure_test_player("demo", false, 1, Uuid::max(), Actor::Own.into(), NOW);
     player.await.unwrap();
     let before = store.list_environments().await.unwrap();
@@ -206,44 +207,29 @@ pub async fn what_is_set_again_unchanged_is_not_written(place: &dyn Place) {
         ..backend.clone()
     };
     let before = events(&*store, owner).await.len();
-    // These are the default settings.
-    assert!(
-        !store
-            .set_backend("demo", Prod, None, by(), NOW)
-            .await
-            .unwrap()
-    );
-    assert!(
-        !store
-            .set_isolated("demo", Prod, false, by(), NOW)
-            .await
-            .unwrap()
-    );
-    let set = store.set_frames("demo", Prod, Frames::Any, by(), NOW);
-    assert!(!set.await.unwrap());
+    for setting in defaults() {
+        assert!(!set_one(&*store, ("demo", Prod), setting).await.unwrap());
+    }
     let set = store.set_current_deployment("demo", Prod, second.id, by(), NOW);
     assert!(!set.await.unwrap());
     assert_eq!(events(&*store, owner).await.len(), before);
-    let mut written = 0;
-    for backend in [Some(backend), Some(elsewhere), None] {
-        for changed in [true, false] {
-            let set = store.set_backend("demo", Prod, backend.clone(), by(), NOW);
-            assert_eq!(set.await.unwrap(), changed, "{backend:?}");
-        }
-        written += 1;
-    }
-    for isolated in [true, false] {
-        for changed in [true, false] {
-            let set = store.set_isolated("demo", Prod, isolated, by(), NOW);
-            assert_eq!(set.await.unwrap(), changed, "{isolated}");
-        }
-        written += 1;
-    }
     let origins = Frames::Origins(vec!["https://a.example".into()]);
-    for frames in [Frames::Platform, origins, Frames::Any] {
+    let mut written = 0;
+    for setting in [
+        EnvironmentSetting::Backend(Some(backend)),
+        EnvironmentSetting::Backend(Some(elsewhere)),
+        EnvironmentSetting::Backend(None),
+        EnvironmentSetting::Isolated(true),
+        EnvironmentSetting::Isolated(false),
+        EnvironmentSetting::Frames(Frames::Platform),
+        EnvironmentSetting::Frames(origins),
+        EnvironmentSetting::Frames(Frames::Any),
+        EnvironmentSetting::Traced(true),
+        EnvironmentSetting::Traced(false),
+    ] {
         for changed in [true, false] {
-            let set = store.set_frames("demo", Prod, frames.clone(), by(), NOW);
-            assert_eq!(set.await.unwrap(), changed, "{frames:?}");
+            let set = set_one(&*store, ("demo", Prod), setting.clone()).await;
+            assert_eq!(set.unwrap(), changed, "{setting:?}");
         }
         written += 1;
     }

@@ -6,6 +6,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use platform_domain::audit::Actor;
 use platform_domain::clock::Millis;
+use platform_domain::environment_setting::EnvironmentSetting;
 use platform_domain::key::Revocation;
 use platform_domain::left_guest::{LeftHash, SignedOut};
 use platform_domain::node::{Changes, LEASE_MILLIS, NodeReport, Topic};
@@ -59,14 +60,14 @@ pub async fn every_change_that_nodes_keep_in_memory_raises_a_version(place: &dyn
     let back = store.set_current_deployment(of.0, of.1, first.id, own(), NOW);
     assert!(back.await.unwrap());
     assert_eq!(next(&*store, &mut seen).await, game());
-    store
-        .set_isolated(of.0, of.1, true, own(), NOW)
-        .await
-        .unwrap();
-    assert_eq!(next(&*store, &mut seen).await, game());
-    let frames = store.set_frames(of.0, of.1, Frames::Platform, own(), NOW);
-    assert!(frames.await.unwrap());
-    assert_eq!(next(&*store, &mut seen).await, game());
+    for setting in [
+        EnvironmentSetting::Isolated(true),
+        EnvironmentSetting::Frames(Frames::Platform),
+    ] {
+        let set = store.set_environment(of.0, of.1, setting, own(), NOW);
+        assert!(set.await.unwrap());
+        assert_eq!(next(&*store, &mut seen).await, game());
+    }
     for change in [Change::Disable { reason: None }, Change::Enable] {
         let changed = store.change_standing("game", change, own(), NOW);
         assert_eq!(changed.await.unwrap(), Changed::Done);

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use platform_domain::administration::Transferred;
 use platform_domain::audit::{Actor, ActorKind, AuditEvent, AuditKind, AuditQuery, By};
 use platform_domain::clock::Millis;
+use platform_domain::environment_setting::EnvironmentSetting;
 use platform_domain::people::{
     AcceptedInvitation, AddedInvitation, ChangedMember, INVITATION_MILLIS, Invitation,
     InvitationSecret, NewInvitation, Outlet, PeopleLimits, Right, WithdrawnInvitation,
@@ -400,7 +401,8 @@ async fn set_backend(store: &dyn Store, environment: Environment, by: Actor) {
         url: "https://game.example".into(),
         paths: vec!["/api/".into()],
     };
-    let set = store.set_backend("demo", environment, Some(backend), by.into(), NOW);
+    let backend = EnvironmentSetting::Backend(Some(backend));
+    let set = store.set_environment("demo", environment, backend, by.into(), NOW);
     set.await.unwrap();
 }
 
@@ -453,7 +455,8 @@ pub async fn it_is_known_who_set_where_data_of_a_project_goes(place: &dyn Place)
     let told = &events_of(store, ada).await[0];
     assert_eq!(told.detail.as_deref(), Some("viewer; had set the webhook"));
     set_webhook(store, Actor::Own).await;
-    let none = store.set_backend("demo", dev, None, own(), NOW);
+    let none = EnvironmentSetting::Backend(None);
+    let none = store.set_environment("demo", dev, none, own(), NOW);
     none.await.unwrap();
     let expected = [(Outlet::Webhook, Some(owner)), (of_prod, Some(ben))];
     assert_eq!(outlets().await, expected);

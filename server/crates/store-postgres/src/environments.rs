@@ -1,10 +1,11 @@
 //! The settings of environments, and the test players of projects.
 
 use async_trait::async_trait;
-use platform_domain::audit::{AuditKind, By};
+use platform_domain::audit::By;
 use platform_domain::clock::Millis;
+use platform_domain::environment_setting::EnvironmentSetting;
 use platform_domain::people::Outlet;
-use platform_domain::project::{BackendSettings, EnvironmentRecord, Frames, HostedEnvironment};
+use platform_domain::project::{BackendSettings, EnvironmentRecord, HostedEnvironment};
 use platform_protocol::names::Environment;
 use platform_store::stored_forms::{read_environment, read_frames, write_frames};
 use platform_store::{EnvironmentStore, StoreError};
@@ -51,56 +52,16 @@ impl EnvironmentStore for PostgresStore {
         Ok(row.as_ref().map(record).transpose()?)
     }
 
-    async fn set_backend(
+    async fn set_environment(
         &self,
         slug: &str,
         environment: Environment,
-        backend: Option<BackendSettings>,
+        setting: EnvironmentSetting,
         by: By,
         now: Millis,
     ) -> Result<bool, StoreError> {
-        let change = Change::Backend(backend.as_ref());
         transact!(self.main, transaction =>
-            set(&transaction, (slug, environment), &change, &by, now))
-    }
-
-    async fn set_isolated(
-        &self,
-        slug: &str,
-        environment: Environment,
-        isolated: bool,
-        by: By,
-        now: Millis,
-    ) -> Result<bool, StoreError> {
-        let change = Change::Isolated(isolated);
-        transact!(self.main, transaction =>
-            set(&transaction, (slug, environment), &change, &by, now))
-    }
-
-    async fn set_traced(
-        &self,
-        slug: &str,
-        environment: Environment,
-        traced: bool,
-        by: By,
-        now: Millis,
-    ) -> Result<bool, StoreError> {
-        let change = Change::Traced(traced);
-        transact!(self.main, transaction =>
-            set(&transaction, (slug, environment), &change, &by, now))
-    }
-
-    async fn set_frames(
-        &self,
-        slug: &str,
-        environment: Environment,
-        frames: Frames,
-        by: By,
-        now: Millis,
-    ) -> Result<bool, StoreError> {
-        let change = Change::Frames(&frames);
-        transact!(self.main, transaction =>
-            set(&transaction, (slug, environment), &change, &by, now))
+            set(&transaction, (slug, environment), &setting, &by, now))
     }
 
     async fn ensure_test_player(
@@ -147,53 +108,11 @@ fn one() -> String {
     format!("{} WHERE p.slug = $1 AND e.environment = $2", records())
 }
 
-/// A change of a setting.
-enum Change<'a> {
-    Backend(Option<&'a BackendSettings>),
-    Isolated(bool),
-    Frames(&'a Frames),
-    Traced(bool),
-}
-
-impl Change<'_> {
-    /// Returns whether the setting already has this value.
-    fn is_in(&self, record: &EnvironmentRecord) -> bool {
-        match self {
-            Self::Backend(backend) => record.backend.as_ref() == *backend,
-            Self::Isolated(isolated) => record.isolated == *isolated,
-            Self::Frames(frames) => record.frames == **frames,
-            Self::Traced(traced) => record.traced == *traced,
-        }
-    }
-
-    /// Returns the kind and the detail of the security event.
-    fn event(&self) -> (AuditKind, String) {
-        match self {
-            Self::Backend(backend) => {
-                let url = backend.map_or("none", |backend| &backend.url);
-                (AuditKind::BackendChanged, url.to_owned())
-            }
-            Self::Isolated(isolated) => {
-                let state = if *isolated { "on" } else { "off" };
-                (AuditKind::SettingChanged, format!("isolation {state}"))
-            }
-            Self::Frames(frames) => (
-                AuditKind::SettingChanged,
-                format!("frames {}", frames.word()),
-            ),
-            Self::Traced(traced) => {
-                let state = if *traced { "on" } else { "off" };
-                (AuditKind::SettingChanged, format!("tracing {state}"))
-            }
-        }
-    }
-}
-
 /// Changes a setting of an environment. Returns whether it had another value before.
 async fn set(
     transaction: &Transaction,
     (slug, environment): (&str, Environment),
-    change: &Change<'_>,
+    setting: &EnvironmentSetting,
     by: &By,
     now: Millis,
 ) -> Result<bool, Error> {
@@ -201,19 +120,19 @@ async fn set(
     let name = environment.as_str();
     let before = transaction.row(&one(), &[&slug, &name]).await?;
     let before = before.as_ref().map(record).transpose()?;
-    let is_known = before.is_some_and(|before| change.is_in(&before));
+    let is_known = before.is_some_and(|before| setting.is_in(&before));
     if !is_known {
-        write(transaction, (project, name), change).await?;
+        write(transaction, (project, name), setting).await?;
     }
     // Whoever saves a backend answers for it, also if it was so before.
-    if let Change::Backend(_) = change {
+    if let EnvironmentSetting::Backend(_) = setting {
         let outlet = Outlet::Backend(environment);
         outlets::note(transaction, (project, slug), outlet, by).await?;
     }
     if is_known {
         return Ok(false);
     }
-    let (kind, what) = change.event();
+    let (kind, what) = setting.event();
     let detail = format!("{name} {what}");
     audit::add_of_project(transaction, kind, (slug, &detail), by, now).await?;
     Ok(true)
@@ -223,13 +142,14 @@ async fn set(
 async fn write(
     transaction: &Transaction,
     (project, name): (i64, &str),
-    change: &Change<'_>,
+    setting: &EnvironmentSetting,
 ) -> Result<(), Error> {
-    match change {
-        Change::Backend(backend) => {
-            let url = backend.map(|backend| backend.url.as_str());
+    match setting {
+        EnvironmentSetting::Backend(backend) => {
+            let url = backend.as_ref().map(|backend| &backend.url);
             // A list of strings always has a JSON form.
-            let paths = backend.map(|backend| json!(backend.paths).to_string());
+            let paths = backend.as_ref();
+            let paths = paths.map(|backend| json!(backend.paths).to_string());
             let sql = "INSERT INTO environment_settings
                      (project, environment, backend_url, backend_paths) VALUES ($1, $2, $3, $4)
                  ON CONFLICT (project, environment) DO UPDATE SET
@@ -238,7 +158,7 @@ async fn write(
                 .execute(sql, &[&project, &name, &url, &paths])
                 .await?;
         }
-        Change::Isolated(isolated) => {
+        EnvironmentSetting::Isolated(isolated) => {
             let sql = "INSERT INTO environment_settings (project, environment, isolated)
                  VALUES ($1, $2, $3)
                  ON CONFLICT (project, environment) DO UPDATE SET isolated = excluded.isolated";
@@ -246,7 +166,7 @@ async fn write(
                 .execute(sql, &[&project, &name, isolated])
                 .await?;
         }
-        Change::Frames(frames) => {
+        EnvironmentSetting::Frames(frames) => {
             let kept = write_frames(frames);
             let sql = "INSERT INTO environment_settings (project, environment, frame_ancestors)
                  VALUES ($1, $2, $3)
@@ -254,7 +174,7 @@ async fn write(
                  SET frame_ancestors = excluded.frame_ancestors";
             transaction.execute(sql, &[&project, &name, &kept]).await?;
         }
-        Change::Traced(traced) => {
+        EnvironmentSetting::Traced(traced) => {
             let sql = "INSERT INTO environment_settings (project, environment, traced)
                  VALUES ($1, $2, $3)
                  ON CONFLICT (project, environment) DO UPDATE SET traced = excluded.traced";

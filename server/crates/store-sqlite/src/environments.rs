@@ -3,15 +3,16 @@
 use std::collections::HashMap;
 
 use async_trait::async_trait;
-use platform_domain::audit::{AuditKind, By};
+use platform_domain::audit::By;
 use platform_domain::clock::Millis;
+use platform_domain::environment_setting::EnvironmentSetting;
 use platform_domain::people::Outlet;
-use platform_domain::project::{BackendSettings, EnvironmentRecord, Frames, HostedEnvironment};
+use platform_domain::project::{BackendSettings, EnvironmentRecord, HostedEnvironment};
 use platform_domain::takedown::Standing;
 use platform_protocol::names::Environment;
 use platform_store::stored_forms::{read_environment, read_frames, write_frames};
 use platform_store::{EnvironmentStore, StoreError};
-use rusqlite::{Connection, OptionalExtension as _, Row, params, params_from_iter};
+use rusqlite::{Connection, OptionalExtension as _, Row, ToSql, params, params_from_iter};
 use serde_json::json;
 use uuid::Uuid;
 
@@ -44,99 +45,17 @@ impl EnvironmentStore for SqliteStore {
             .read(|connection| find_environment(connection, slug, environment))
     }
 
-    async fn set_backend(
+    async fn set_environment(
         &self,
         slug: &str,
         environment: Environment,
-        backend: Option<BackendSettings>,
+        setting: EnvironmentSetting,
         by: By,
         now: Millis,
     ) -> Result<bool, StoreError> {
         let slug = slug.to_owned();
         self.main
-            .write(move |connection| {
-                let changed = set_backend(connection, &slug, environment, backend.as_ref())?;
-                // Whoever saves it answers for it, also if it was so before.
-                let project = project_id(connection, &slug)?;
-                let outlet = Outlet::Backend(environment);
-                outlets::note(connection, (project, &slug), outlet, &by)?;
-                if !changed {
-                    return Ok(false);
-                }
-                let url = backend.map_or_else(|| "none".to_owned(), |backend| backend.url);
-                let detail = format!("{} {url}", environment.as_str());
-                let kind = AuditKind::BackendChanged;
-                audit::add_of_project(connection, kind, (&slug, &detail), by, now)?;
-                Ok(true)
-            })
-            .await
-    }
-
-    async fn set_isolated(
-        &self,
-        slug: &str,
-        environment: Environment,
-        isolated: bool,
-        by: By,
-        now: Millis,
-    ) -> Result<bool, StoreError> {
-        let slug = slug.to_owned();
-        self.main
-            .write(move |connection| {
-                if !set_isolated(connection, &slug, environment, isolated)? {
-                    return Ok(false);
-                }
-                let state = if isolated { "on" } else { "off" };
-                let detail = format!("{} isolation {state}", environment.as_str());
-                let kind = AuditKind::SettingChanged;
-                audit::add_of_project(connection, kind, (&slug, &detail), by, now)?;
-                Ok(true)
-            })
-            .await
-    }
-
-    async fn set_traced(
-        &self,
-        slug: &str,
-        environment: Environment,
-        traced: bool,
-        by: By,
-        now: Millis,
-    ) -> Result<bool, StoreError> {
-        let slug = slug.to_owned();
-        self.main
-            .write(move |connection| {
-                if !set_traced(connection, &slug, environment, traced)? {
-                    return Ok(false);
-                }
-                let state = if traced { "on" } else { "off" };
-                let detail = format!("{} tracing {state}", environment.as_str());
-                let kind = AuditKind::SettingChanged;
-                audit::add_of_project(connection, kind, (&slug, &detail), by, now)?;
-                Ok(true)
-            })
-            .await
-    }
-
-    async fn set_frames(
-        &self,
-        slug: &str,
-        environment: Environment,
-        frames: Frames,
-        by: By,
-        now: Millis,
-    ) -> Result<bool, StoreError> {
-        let slug = slug.to_owned();
-        self.main
-            .write(move |connection| {
-                if !set_frames(connection, &slug, environment, &frames)? {
-                    return Ok(false);
-                }
-                let detail = format!("{} frames {}", environment.as_str(), frames.word());
-                let kind = AuditKind::SettingChanged;
-                audit::add_of_project(connection, kind, (&slug, &detail), by, now)?;
-                Ok(true)
-            })
+            .write(move |connection| set(connection, (&slug, environment), &setting, by, now))
             .await
     }
 
@@ -242,99 +161,80 @@ fn record(row: &Row<'_>) -> Result<EnvironmentRecord, Error> {
     })
 }
 
-/// Sets which sites may frame an environment's pages. Returns whether that is a change.
-pub(super) fn set_frames(
+/// Sets one of the settings of an environment. Returns whether that is a change.
+fn set(
     connection: &Connection,
-    slug: &str,
-    environment: Environment,
-    frames: &Frames,
+    (slug, environment): (&str, Environment),
+    setting: &EnvironmentSetting,
+    by: By,
+    now: Millis,
 ) -> Result<bool, Error> {
     let project = project_id(connection, slug)?;
+    let name = environment.as_str();
     let before = find_environment(connection, slug, environment)?;
-    if before.is_some_and(|before| before.frames == *frames) {
+    let is_known = before.is_some_and(|before| setting.is_in(&before));
+    if !is_known {
+        write(connection, (project, name), setting)?;
+    }
+    // Whoever saves a backend answers for it, also if it was so before.
+    if let EnvironmentSetting::Backend(_) = setting {
+        let outlet = Outlet::Backend(environment);
+        outlets::note(connection, (project, slug), outlet, &by)?;
+    }
+    if is_known {
         return Ok(false);
     }
-    let kept = write_frames(frames);
-    connection
-        .prepare_cached(
+    let (kind, what) = setting.event();
+    let detail = format!("{name} {what}");
+    audit::add_of_project(connection, kind, (slug, &detail), by, now)?;
+    Ok(true)
+}
+
+/// Writes a setting of an environment of the project in the row `project`.
+fn write(
+    connection: &Connection,
+    (project, name): (i64, &str),
+    setting: &EnvironmentSetting,
+) -> Result<(), Error> {
+    let write = |sql, values: &[&dyn ToSql]| {
+        let values = [&[&project as &dyn ToSql, &name][..], values].concat();
+        connection.prepare_cached(sql)?.execute(&*values)
+    };
+    match setting {
+        EnvironmentSetting::Backend(backend) => {
+            let url = backend.as_ref().map(|backend| &backend.url);
+            // A list of strings always has a JSON form.
+            let paths = backend.as_ref();
+            let paths = paths.map(|backend| json!(backend.paths).to_string());
+            write(
+                "INSERT INTO environment_settings (project, environment, backend_url, backend_paths)
+                 VALUES (?1, ?2, ?3, ?4)
+                 ON CONFLICT (project, environment) DO UPDATE
+                 SET backend_url = excluded.backend_url, backend_paths = excluded.backend_paths",
+                &[&url, &paths],
+            )
+        }
+        EnvironmentSetting::Isolated(isolated) => write(
+            "INSERT INTO environment_settings (project, environment, isolated)
+             VALUES (?1, ?2, ?3)
+             ON CONFLICT (project, environment) DO UPDATE SET isolated = excluded.isolated",
+            &[isolated],
+        ),
+        EnvironmentSetting::Frames(frames) => write(
             "INSERT INTO environment_settings (project, environment, frame_ancestors)
              VALUES (?1, ?2, ?3)
              ON CONFLICT (project, environment) DO UPDATE
              SET frame_ancestors = excluded.frame_ancestors",
-        )?
-        .execute(params![project, environment.as_str(), kept])?;
-    Ok(true)
-}
-
-/// Sets or removes an environment's backend. Returns whether that is a change.
-pub(super) fn set_backend(
-    connection: &Connection,
-    slug: &str,
-    environment: Environment,
-    backend: Option<&BackendSettings>,
-) -> Result<bool, Error> {
-    let project = project_id(connection, slug)?;
-    let before = find_environment(connection, slug, environment)?;
-    if before.is_some_and(|before| before.backend.as_ref() == backend) {
-        return Ok(false);
-    }
-    let url = backend.map(|backend| backend.url.as_str());
-    // A list of strings always has a JSON form.
-    let paths = backend.map(|backend| json!(backend.paths).to_string());
-    connection
-        .prepare_cached(
-            "INSERT INTO environment_settings (project, environment, backend_url, backend_paths)
-             VALUES (?1, ?2, ?3, ?4)
-             ON CONFLICT (project, environment) DO UPDATE
-             SET backend_url = excluded.backend_url, backend_paths = excluded.backend_paths",
-        )?
-        .execute(params![project, environment.as_str(), url, paths])?;
-    Ok(true)
-}
-
-/// Sets whether an environment's pages are isolated. Returns whether that is a
-/// change.
-pub(super) fn set_isolated(
-    connection: &Connection,
-    slug: &str,
-    environment: Environment,
-    isolated: bool,
-) -> Result<bool, Error> {
-    let project = project_id(connection, slug)?;
-    let before = find_environment(connection, slug, environment)?;
-    if before.is_some_and(|before| before.isolated == isolated) {
-        return Ok(false);
-    }
-    connection
-        .prepare_cached(
-            "INSERT INTO environment_settings (project, environment, isolated)
-             VALUES (?1, ?2, ?3)
-             ON CONFLICT (project, environment) DO UPDATE SET isolated = excluded.isolated",
-        )?
-        .execute(params![project, environment.as_str(), isolated])?;
-    Ok(true)
-}
-
-/// Sets whether the requests of an environment's pages are traced. Returns whether that is a change.
-fn set_traced(
-    connection: &Connection,
-    slug: &str,
-    environment: Environment,
-    traced: bool,
-) -> Result<bool, Error> {
-    let project = project_id(connection, slug)?;
-    let before = find_environment(connection, slug, environment)?;
-    if before.is_some_and(|before| before.traced == traced) {
-        return Ok(false);
-    }
-    connection
-        .prepare_cached(
+            &[&write_frames(frames)],
+        ),
+        EnvironmentSetting::Traced(traced) => write(
             "INSERT INTO environment_settings (project, environment, traced)
              VALUES (?1, ?2, ?3)
              ON CONFLICT (project, environment) DO UPDATE SET traced = excluded.traced",
-        )?
-        .execute(params![project, environment.as_str(), traced])?;
-    Ok(true)
+            &[traced],
+        ),
+    }?;
+    Ok(())
 }
 
 pub(super) fn ensure_test_player(

@@ -3,7 +3,8 @@
 use async_trait::async_trait;
 use platform_domain::audit::By;
 use platform_domain::clock::Millis;
-use platform_domain::project::{BackendSettings, EnvironmentRecord, Frames, HostedEnvironment};
+use platform_domain::environment_setting::EnvironmentSetting;
+use platform_domain::project::{EnvironmentRecord, HostedEnvironment};
 use platform_protocol::names::Environment;
 use uuid::Uuid;
 
@@ -27,58 +28,16 @@ pub trait EnvironmentStore: Send + Sync {
         environment: Environment,
     ) -> Result<Option<EnvironmentRecord>, StoreError>;
 
-    /// Sets or removes an environment's backend. Returns whether that is a change; if not, nothing
-    /// is written. The same holds for the methods below.
+    /// Sets one of the settings of an environment. Returns whether that is a change; if not, nothing
+    /// is written, but who saves a backend answers for it from then on.
     ///
     /// # Errors
     /// [`StoreError::Missing`] on `projects` if there is no such project.
-    async fn set_backend(
+    async fn set_environment(
         &self,
         slug: &str,
         environment: Environment,
-        backend: Option<BackendSettings>,
-        by: By,
-        now: Millis,
-    ) -> Result<bool, StoreError>;
-
-    /// Sets whether an environment's pages are isolated from other origins.
-    /// Returns whether that is a change.
-    ///
-    /// # Errors
-    /// [`StoreError::Missing`] on `projects` if there is no such project.
-    async fn set_isolated(
-        &self,
-        slug: &str,
-        environment: Environment,
-        isolated: bool,
-        by: By,
-        now: Millis,
-    ) -> Result<bool, StoreError>;
-
-    /// Sets which sites may show an environment's pages in a frame. Returns whether that is a
-    /// change.
-    ///
-    /// # Errors
-    /// [`StoreError::Missing`] on `projects` if there is no such project.
-    async fn set_frames(
-        &self,
-        slug: &str,
-        environment: Environment,
-        frames: Frames,
-        by: By,
-        now: Millis,
-    ) -> Result<bool, StoreError>;
-
-    /// Sets whether the runtime puts a trace into the requests of an environment's pages. Returns whether
-    /// that is a change.
-    ///
-    /// # Errors
-    /// [`StoreError::Missing`] on `projects` if there is no such project.
-    async fn set_traced(
-        &self,
-        slug: &str,
-        environment: Environment,
-        traced: bool,
+        setting: EnvironmentSetting,
         by: By,
         now: Millis,
     ) -> Result<bool, StoreError>;

@@ -10,12 +10,13 @@ use serde::Deserialize;
 use url::Url;
 use utoipa::ToSchema;
 
+use super::set_environment::set;
 use super::views::{EnvironmentView, TriedEnvironmentView};
 use crate::auth::project_caller::{EnvironmentEditor, EnvironmentPath};
+use crate::domain::environment_setting::EnvironmentSetting;
 use crate::domain::project::BackendSettings;
 use crate::hosting::backends::AddressPolicy;
 use crate::projects::ProjectsState;
-use crate::projects::settings_limits::Act;
 use crate::web::api::{ApiJson, invalid};
 use crate::web::api_error::ApiError;
 
@@ -75,33 +76,16 @@ pub async fn handle(
     editor: EnvironmentEditor,
     ApiJson(wanted): ApiJson<Wanted>,
 ) -> Result<ApiJson<TriedEnvironmentView>, ApiError> {
-    let (slug, environment) = (&editor.project.slug, editor.environment);
     let backend = wanted
         .settings(state.hosting.backends.reach())
         .map_err(invalid)?;
-    let by = editor.by();
-    state
-        .count(Act::Setting, &editor.caller, &editor.project, editor.access)
-        .await?;
-    let changed = state
-        .platform
-        .store
-        .set_backend(
-            slug,
-            environment,
-            backend.clone(),
-            by,
-            state.platform.clock.now(),
-        )
-        .await?;
-    if changed {
-        state.hosting.refresh(slug).await?;
-    }
+    let setting = EnvironmentSetting::Backend(backend.clone());
+    set(&state, &editor, setting).await?;
     let trial = match &backend {
         Some(settings) => Some(state.hosting.backends.try_out(settings).await.into()),
         None => None,
     };
-    let environment = EnvironmentView::of(&state, slug, environment).await?;
+    let environment = EnvironmentView::of(&state, &editor.project.slug, editor.environment).await?;
     Ok(ApiJson(TriedEnvironmentView { environment, trial }))
 }
 

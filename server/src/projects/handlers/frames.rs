@@ -8,11 +8,12 @@ use serde::{Deserialize, Serialize};
 use url::{Host, Url};
 use utoipa::ToSchema;
 
+use super::set_environment::set_and_view;
 use super::views::EnvironmentView;
 use crate::auth::project_caller::{EnvironmentEditor, EnvironmentPath};
+use crate::domain::environment_setting::EnvironmentSetting;
 use crate::domain::project::Frames;
 use crate::projects::ProjectsState;
-use crate::projects::settings_limits::Act;
 use crate::web::api::{ApiJson, invalid};
 use crate::web::api_error::ApiError;
 
@@ -83,21 +84,9 @@ pub async fn handle(
     editor: EnvironmentEditor,
     ApiJson(wanted): ApiJson<Wanted>,
 ) -> Result<ApiJson<EnvironmentView>, ApiError> {
-    let (slug, environment) = (&editor.project.slug, editor.environment);
     let frames = wanted.ancestors.frames().map_err(invalid)?;
-    let by = editor.by();
-    state
-        .count(Act::Setting, &editor.caller, &editor.project, editor.access)
-        .await?;
-    let changed = state
-        .platform
-        .store
-        .set_frames(slug, environment, frames, by, state.platform.clock.now())
-        .await?;
-    if changed {
-        state.hosting.refresh(slug).await?;
-    }
-    let view = EnvironmentView::of(&state, slug, environment).await?;
+    let setting = EnvironmentSetting::Frames(frames);
+    let view = set_and_view(&state, &editor, setting).await?;
     Ok(ApiJson(view))
 }
 

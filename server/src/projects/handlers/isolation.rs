@@ -7,10 +7,11 @@ use axum::extract::State;
 use serde::Deserialize;
 use utoipa::ToSchema;
 
+use super::set_environment::set_and_view;
 use super::views::EnvironmentView;
 use crate::auth::project_caller::{EnvironmentEditor, EnvironmentPath};
+use crate::domain::environment_setting::EnvironmentSetting;
 use crate::projects::ProjectsState;
-use crate::projects::settings_limits::Act;
 use crate::web::api::ApiJson;
 use crate::web::api_error::ApiError;
 
@@ -40,19 +41,7 @@ pub async fn handle(
     editor: EnvironmentEditor,
     ApiJson(wanted): ApiJson<Isolation>,
 ) -> Result<ApiJson<EnvironmentView>, ApiError> {
-    let (slug, environment) = (&editor.project.slug, editor.environment);
-    let (isolated, by) = (wanted.cross_origin_isolated, editor.by());
-    state
-        .count(Act::Setting, &editor.caller, &editor.project, editor.access)
-        .await?;
-    let changed = state
-        .platform
-        .store
-        .set_isolated(slug, environment, isolated, by, state.platform.clock.now())
-        .await?;
-    if changed {
-        state.hosting.refresh(slug).await?;
-    }
-    let view = EnvironmentView::of(&state, slug, environment).await?;
+    let setting = EnvironmentSetting::Isolated(wanted.cross_origin_isolated);
+    let view = set_and_view(&state, &editor, setting).await?;
     Ok(ApiJson(view))
 }

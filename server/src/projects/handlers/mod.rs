@@ -19,6 +19,7 @@ pub mod people;
 pub mod previews;
 pub mod project;
 pub mod rollback;
+mod set_environment;
 pub mod takedown;
 pub mod test_token;
 pub mod tracing;

@@ -18,6 +18,7 @@ use std::time::Duration;
 use axum::Router;
 use platform_protocol::names::Environment;
 use platform_server::domain::audit::Actor;
+use platform_server::domain::environment_setting::EnvironmentSetting;
 use platform_server::domain::project::BackendSettings;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::{TcpListener, TcpStream};
@@ -91,10 +92,10 @@ impl TestApp {
         state
             .platform
             .store
-            .set_backend(
+            .set_environment(
                 "demo",
                 Environment::Prod,
-                Some(settings),
+                EnvironmentSetting::Backend(Some(settings)),
                 Actor::Own.into(),
                 0,
             )

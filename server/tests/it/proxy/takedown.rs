@@ -6,6 +6,7 @@ use axum::body::Body;
 use futures_util::{SinkExt as _, StreamExt as _};
 use platform_protocol::names::Environment;
 use platform_server::domain::audit::Actor;
+use platform_server::domain::environment_setting::EnvironmentSetting;
 use platform_server::domain::takedown::Change;
 use platform_server::web::request_context::Context;
 use platform_server::web::request_id::RequestId;
@@ -156,11 +157,13 @@ async fn what_is_open_to_a_backend_outlives_a_change_of_its_address_and_not_the_
     let mut second = open(&app, "demo").await;
     assert!(is_open(&mut first).await && is_open(&mut second).await);
     let state = &app.running.state;
-    let removed =
-        state
-            .platform
-            .store
-            .set_backend("demo", Environment::Prod, None, Actor::Own.into(), 0);
+    let removed = state.platform.store.set_environment(
+        "demo",
+        Environment::Prod,
+        EnvironmentSetting::Backend(None),
+        Actor::Own.into(),
+        0,
+    );
     removed.await.unwrap();
     app.learn_games().await;
     ends(&mut first).await;
@@ -175,11 +178,13 @@ async fn a_request_that_found_a_backend_before_it_was_removed_does_not_reach_it(
     let state = &app.running.state;
     let game = state.games.catalogue.find("demo").unwrap();
     let found = state.hosting.backends.find(&game, "/api/x").unwrap();
-    let removed =
-        state
-            .platform
-            .store
-            .set_backend("demo", Environment::Prod, None, Actor::Own.into(), 0);
+    let removed = state.platform.store.set_environment(
+        "demo",
+        Environment::Prod,
+        EnvironmentSetting::Backend(None),
+        Actor::Own.into(),
+        0,
+    );
     removed.await.unwrap();
     app.learn_games().await;
     // A new backend is not the one that the request had used.
