@@ -29,6 +29,8 @@ pub const MAX_INTERVAL_SECONDS: i64 = 60;
 const EARLY_MILLIS: Millis = 1_000;
 /// Life of a device's sign-in without use: 90 days.
 pub const DEVICE_MILLIS: Millis = 90 * 24 * 60 * 60 * 1_000;
+/// Life of a device's sign-in in any case: a year (OWASP ASVS 5.0, 10.4.8).
+pub const DEVICE_LIFE_MILLIS: Millis = 365 * 24 * 60 * 60 * 1_000;
 /// For how long after its first use a refresh token works once more, if its successor was not used:
 /// the response may have been lost.
 pub const LOST_ANSWER_MILLIS: Millis = 60 * 1_000;

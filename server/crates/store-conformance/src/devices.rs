@@ -3,8 +3,8 @@
 use platform_domain::audit::{Actor, AuditKind, AuditQuery};
 use platform_domain::clock::{CLOCKS_DIFFER, Millis};
 use platform_domain::device::{
-    CLIENT_ID, CODE_KEPT_MILLIS, DEVICE_MILLIS, Decided, FreshDevice, LOST_ANSWER_MILLIS,
-    NewDeviceAuthorization, Redeemed, Refreshed, TokenHash, UserCode,
+    CLIENT_ID, CODE_KEPT_MILLIS, DEVICE_LIFE_MILLIS, DEVICE_MILLIS, Decided, FreshDevice,
+    LOST_ANSWER_MILLIS, NewDeviceAuthorization, Redeemed, Refreshed, TokenHash, UserCode,
 };
 use platform_domain::session::SessionHash;
 use platform_store::Store;
@@ -492,6 +492,31 @@ pub async fn a_device_ends_ninety_days_after_its_last_use(place: &dyn Place) {
     assert_eq!(count(&*store, player, over).await, 0);
     let late = refresh(&*store, &second, over).await;
     assert_eq!(late, Err(Refreshed::Unknown));
+}
+
+pub async fn a_device_ends_a_year_after_its_sign_in(place: &dyn Place) {
+    let store = place.open().await;
+    let player = account(&*store).await;
+    let (_, mut token) = device(&*store, player, NOW).await;
+    let id = store.list_devices(player, NOW).await.unwrap()[0].id;
+    let end = NOW + DEVICE_LIFE_MILLIS;
+    let mut now = NOW;
+    while now < end - 1 {
+        now = (now + DEVICE_MILLIS - 1).min(end - 1);
+        token = refresh(&*store, &token, now).await.unwrap();
+    }
+    let sweep = async |now| store.sweep_sessions(now, 100).await.unwrap();
+    sweep(end - 1).await;
+    assert_eq!(count(&*store, player, end - 1).await, 1);
+    assert_eq!(count(&*store, player, end).await, 0);
+    let late = refresh(&*store, &token, end).await;
+    assert_eq!(late, Err(Refreshed::Unknown));
+    let ended = store.end_device(player, id, Actor::Own.into(), end);
+    assert!(!ended.await.unwrap(), "nothing is left to end");
+    sweep(end).await;
+    // Not even a clock that goes back finds it.
+    let gone = refresh(&*store, &token, end - 1).await;
+    assert_eq!(gone, Err(Refreshed::Unknown));
 }
 
 pub async fn what_means_nothing_any_more_is_swept(place: &dyn Place) {

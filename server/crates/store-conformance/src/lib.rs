@@ -163,6 +163,7 @@ macro_rules! suite {
                 a_device_is_ended_by_its_player_alone
                 ending_all_sessions_ends_all_devices
                 a_device_ends_ninety_days_after_its_last_use
+                a_device_ends_a_year_after_its_sign_in
                 what_means_nothing_any_more_is_swept
             }
             domains {

@@ -4,7 +4,8 @@ use async_trait::async_trait;
 use platform_domain::audit::{Actor, AuditKind, By};
 use platform_domain::clock::Millis;
 use platform_domain::device::{
-    CODE_KEPT_MILLIS, DEVICE_MILLIS, Device, FreshDevice, Refreshed, TokenHash, may_ask_again,
+    CODE_KEPT_MILLIS, DEVICE_LIFE_MILLIS, DEVICE_MILLIS, Device, FreshDevice, Refreshed, TokenHash,
+    may_ask_again,
 };
 use platform_domain::player::{Player, PlayerState};
 use platform_store::{DeviceStore, StoreError};
@@ -59,8 +60,9 @@ impl DeviceStore for PostgresStore {
             .main
             .rows(
                 "SELECT id, client, network, signed_in_at, used_at FROM devices
-                 WHERE player = $1 AND used_at > $2 ORDER BY used_at DESC, id DESC",
-                &[&player, &(now - DEVICE_MILLIS)],
+                 WHERE player = $1 AND used_at > $2 AND signed_in_at > $3
+                 ORDER BY used_at DESC, id DESC",
+                &[&player, &(now - DEVICE_MILLIS), &(now - DEVICE_LIFE_MILLIS)],
             )
             .await?;
         let devices = rows.iter().map(|row| {
@@ -90,6 +92,7 @@ struct Holder {
     device: Uuid,
     player: Uuid,
     client: String,
+    signed_in_at: Millis,
     used_at: Millis,
     current: [u8; 32],
     previous: Option<([u8; 32], Millis)>,
@@ -106,6 +109,11 @@ impl Holder {
     ) -> Result<bool, Error> {
         let whose = (self.device, self.player, self.client.as_str());
         end(transaction, whose, kind, by, now).await
+    }
+
+    /// Whether the sign-in has ended, by itself.
+    const fn has_ended(&self, now: Millis) -> bool {
+        now - self.used_at >= DEVICE_MILLIS || now - self.signed_in_at >= DEVICE_LIFE_MILLIS
     }
 
     /// Returns when `token` was first used, if it may be exchanged for a new one at `now`.
@@ -126,7 +134,8 @@ async fn lock_holder(
 ) -> Result<Option<Holder>, Error> {
     let row = transaction
         .row(
-            "SELECT d.id, d.player, d.client, d.used_at, d.current, d.previous, d.rotated_at
+            "SELECT d.id, d.player, d.client, d.used_at, d.current, d.previous, d.rotated_at,
+                    d.signed_in_at
              FROM refresh_tokens t JOIN devices d ON d.id = t.device
              WHERE t.hash = $1 FOR UPDATE OF d",
             &[&token.0.as_slice()],
@@ -141,6 +150,7 @@ async fn lock_holder(
         used_at: get(&row, 3)?,
         current: bytes(&row, 4, "devices", "current")?,
         previous: previous.zip(get(&row, 6)?),
+        signed_in_at: get(&row, 7)?,
     }))
 }
 
@@ -153,7 +163,7 @@ async fn refresh(
     let Some(holder) = lock_holder(transaction, token).await? else {
         return Ok(Refreshed::Unknown);
     };
-    if now - holder.used_at >= DEVICE_MILLIS {
+    if holder.has_ended(now) {
         return Ok(Refreshed::Unknown);
     }
     let Some(rotated_at) = holder.accepts(token, now) else {
@@ -223,8 +233,14 @@ async fn end_of(
 ) -> Result<bool, Error> {
     let row = transaction
         .row(
-            "SELECT client FROM devices WHERE id = $1 AND player = $2 AND used_at > $3 FOR UPDATE",
-            &[&device, &player, &(now - DEVICE_MILLIS)],
+            "SELECT client FROM devices
+             WHERE id = $1 AND player = $2 AND used_at > $3 AND signed_in_at > $4 FOR UPDATE",
+            &[
+                &device,
+                &player,
+                &(now - DEVICE_MILLIS),
+                &(now - DEVICE_LIFE_MILLIS),
+            ],
         )
         .await?;
     let Some(row) = row else { return Ok(false) };
@@ -273,10 +289,12 @@ pub(super) async fn holder_of(
 ) -> Result<Option<Row>, StoreError> {
     let sql = format!(
         "SELECT {}, EXISTS (SELECT 1 FROM admins WHERE player = p.id), NULL::bigint
-         FROM devices d JOIN players p ON p.id = d.player WHERE d.id = $1 AND d.used_at > $2",
+         FROM devices d JOIN players p ON p.id = d.player
+         WHERE d.id = $1 AND d.used_at > $2 AND d.signed_in_at > $3",
         players::COLUMNS
     );
-    database.row(&sql, &[&device, &(now - DEVICE_MILLIS)]).await
+    let (used, signed_in) = (now - DEVICE_MILLIS, now - DEVICE_LIFE_MILLIS);
+    database.row(&sql, &[&device, &used, &signed_in]).await
 }
 
 /// Removes expired rows, at most `limit` of each kind.
@@ -298,6 +316,12 @@ pub(super) async fn sweep(
                  SELECT id FROM devices WHERE used_at <= $1
                  LIMIT $2 FOR UPDATE SKIP LOCKED)) RETURNING 1",
             now - DEVICE_MILLIS,
+        ),
+        (
+            "DELETE FROM devices WHERE id = ANY(ARRAY(
+                 SELECT id FROM devices WHERE signed_in_at <= $1
+                 LIMIT $2 FOR UPDATE SKIP LOCKED)) RETURNING 1",
+            now - DEVICE_LIFE_MILLIS,
         ),
         // The current token of a device in use is younger.
         (

@@ -5,7 +5,8 @@ use platform_domain::audit::{Actor, AuditKind, By};
 use platform_domain::clock::Millis;
 use platform_domain::console_token;
 use platform_domain::device::{
-    CODE_KEPT_MILLIS, DEVICE_MILLIS, Device, FreshDevice, Refreshed, TokenHash, may_ask_again,
+    CODE_KEPT_MILLIS, DEVICE_LIFE_MILLIS, DEVICE_MILLIS, Device, FreshDevice, Refreshed, TokenHash,
+    may_ask_again,
 };
 use platform_domain::player::PlayerState;
 use platform_store::{DeviceStore, StoreError};
@@ -103,6 +104,7 @@ struct Holder {
     device: Uuid,
     player: Uuid,
     client: String,
+    signed_in_at: Millis,
     used_at: Millis,
     current: [u8; 32],
     previous: Option<([u8; 32], Millis)>,
@@ -121,6 +123,11 @@ impl Holder {
         end(connection, self.device, self.player, &self.client, why, now)
     }
 
+    /// Whether the sign-in has ended, by itself.
+    const fn has_ended(&self, now: Millis) -> bool {
+        now - self.used_at >= DEVICE_MILLIS || now - self.signed_in_at >= DEVICE_LIFE_MILLIS
+    }
+
     /// Returns when `token` was first used, if it may be exchanged for a new one at `now`.
     fn accepts(&self, token: &TokenHash, now: Millis) -> Option<Millis> {
         if token.0 == self.current {
@@ -133,7 +140,7 @@ impl Holder {
 
 fn holder(connection: &Connection, token: &TokenHash) -> Result<Option<Holder>, Error> {
     let mut statement = connection.prepare_cached(
-        "SELECT d.id, d.player, d.client, d.used_at, d.current, d.previous, d.rotated_at
+        "SELECT d.id, d.player, d.client, d.used_at, d.current, d.previous, d.rotated_at, d.signed_in_at
          FROM refresh_tokens t JOIN devices d ON d.id = t.device WHERE t.hash = ?1",
     )?;
     let mut rows = statement.query([token.0.as_slice()])?;
@@ -152,6 +159,7 @@ fn holder(connection: &Connection, token: &TokenHash) -> Result<Option<Holder>, 
         used_at: row.get(3)?,
         current: row.get(4)?,
         previous: previous.zip(row.get(6)?),
+        signed_in_at: row.get(7)?,
     }))
 }
 
@@ -164,7 +172,7 @@ fn refresh(
     let Some(holder) = holder(connection, token)? else {
         return Ok(Refreshed::Unknown);
     };
-    if now - holder.used_at >= DEVICE_MILLIS {
+    if holder.has_ended(now) {
         return Ok(Refreshed::Unknown);
     }
     let Some(rotated_at) = holder.accepts(token, now) else {
@@ -232,9 +240,10 @@ pub(super) fn end_all(connection: &Connection, player: Uuid) -> Result<usize, Er
 fn list(connection: &Connection, player: Uuid, now: Millis) -> Result<Vec<Device>, Error> {
     let mut statement = connection.prepare_cached(
         "SELECT id, client, network, signed_in_at, used_at FROM devices
-         WHERE player = ?1 AND used_at > ?2 ORDER BY used_at DESC, id DESC",
+         WHERE player = ?1 AND used_at > ?2 AND signed_in_at > ?3 ORDER BY used_at DESC, id DESC",
     )?;
-    let mut rows = statement.query(params![player.as_bytes(), now - DEVICE_MILLIS])?;
+    let (used, signed_in) = (now - DEVICE_MILLIS, now - DEVICE_LIFE_MILLIS);
+    let mut rows = statement.query(params![player.as_bytes(), used, signed_in])?;
     let mut devices = Vec::new();
     while let Some(row) = rows.next()? {
         let id = row.get_ref(0)?.as_blob().unwrap_or_default();
@@ -259,9 +268,11 @@ pub(super) fn find_holder(
         "SELECT p.id, p.username, p.linked, p.merged_into, p.suspended_at, p.suspension_reason,
                 p.created_at, p.seen_at, p.awaiting IS NOT NULL,
                 EXISTS (SELECT 1 FROM admins WHERE player = p.id), NULL
-         FROM devices d JOIN players p ON p.id = d.player WHERE d.id = ?1 AND d.used_at > ?2",
+         FROM devices d JOIN players p ON p.id = d.player
+         WHERE d.id = ?1 AND d.used_at > ?2 AND d.signed_in_at > ?3",
     )?;
-    let mut rows = statement.query(params![device.as_bytes(), now - DEVICE_MILLIS])?;
+    let (used, signed_in) = (now - DEVICE_MILLIS, now - DEVICE_LIFE_MILLIS);
+    let mut rows = statement.query(params![device.as_bytes(), used, signed_in])?;
     rows.next()?.map(session_rows::holder).transpose()
 }
 
@@ -278,6 +289,11 @@ pub(super) fn sweep(connection: &Connection, now: Millis, limit: i64) -> Result<
             "DELETE FROM devices WHERE id IN
                  (SELECT id FROM devices WHERE used_at <= ?1 LIMIT ?2)",
             now - DEVICE_MILLIS,
+        ),
+        (
+            "DELETE FROM devices WHERE id IN
+                 (SELECT id FROM devices WHERE signed_in_at <= ?1 LIMIT ?2)",
+            now - DEVICE_LIFE_MILLIS,
         ),
         // The current token of a device in use is younger.
         (
