@@ -1,5 +1,5 @@
-// The settings of an environment: its backend, whether its pages are isolated, and which sites may
-// show them in a frame.
+// The settings of an environment: its backend, whether its pages are isolated and their requests
+// traced, and which sites may show them in a frame.
 
 import { Considered } from "./considered.js";
 import { allById, byId, plain } from "./dom.js";
@@ -8,7 +8,7 @@ import { Refusal } from "./session.js";
 /** @import { Schemas } from "../types/api.d.ts" */
 /** @import { Desk, EnvironmentName, Part } from "./project.js" */
 
-/** @typedef {"backend" | "isolation" | "frames"} Setting */
+/** @typedef {"backend" | "isolation" | "tracing" | "frames"} Setting */
 /** @typedef {"url" | "paths"} BackendField */
 
 /**
@@ -49,6 +49,7 @@ class Settings {
     byId("backend-remove").onclick = () =>
       this.#put("backend", { url: null }, "The backend is taken away. Save puts it back.");
     byId("isolation").onchange = () => this.#isolate();
+    byId("tracing").onchange = () => this.#trace();
     byId("frames").onsubmit = (event) => {
       event.preventDefault();
       this.#saveFrames();
@@ -56,8 +57,9 @@ class Settings {
     byId("frames-who").onchange = () => {
       byId("frames-origins-field").hidden = byId("frames-who").value !== "origins";
     };
-    // These two act without a question.
-    for (const control of allById("backend-remove", "isolation")) new Considered(control);
+    // These act without a question.
+    for (const control of allById("backend-remove", "isolation", "tracing"))
+      new Considered(control);
     byId("backend-meant").onclick = () => {
       byId("backend-url").value = byId("backend-meant").dataset.address ?? "";
       this.#save();
@@ -70,14 +72,16 @@ class Settings {
       backend,
       built_in_backend: builtIn,
       cross_origin_isolated: isolated,
+      trace_requests: traced,
       frame_ancestors: ancestors,
     } = this.#desk.now;
     this.#environment = this.#desk.environment;
     byId("backend-url").value = backend?.url ?? "";
     byId("backend-paths").value = (backend?.paths ?? ["/api/"]).join("\n");
     byId("isolation").checked = isolated;
+    byId("tracing").checked = traced;
     this.#showFrames(ancestors);
-    for (const what of /** @type {const} */ (["backend", "isolation", "frames"])) {
+    for (const what of /** @type {const} */ (["backend", "isolation", "tracing", "frames"])) {
       this.#refuse(what, "");
       byId(`${what}-saved`).textContent = "";
     }
@@ -152,11 +156,29 @@ class Settings {
     return this.#put("backend", { url, paths }, "The backend is saved.");
   }
 
-  async #isolate() {
-    const box = byId("isolation");
-    const { checked: wanted } = box;
+  #isolate() {
+    const wanted = byId("isolation").checked;
     const words = wanted ? "The pages are isolated now." : "The pages are not isolated any more.";
-    const done = await this.#put("isolation", { cross_origin_isolated: wanted }, words);
+    return this.#switch("isolation", { cross_origin_isolated: wanted }, words);
+  }
+
+  #trace() {
+    const wanted = byId("tracing").checked;
+    const words = wanted ? "Requests are traced now." : "Requests are not traced any more.";
+    return this.#switch("tracing", { trace_requests: wanted }, words);
+  }
+
+  /**
+   * Saves what a switch says. If it is refused, the switch goes back.
+   *
+   * @param {"isolation" | "tracing"} what
+   * @param {Schemas["Isolation"] | Schemas["Tracing"]} body
+   * @param {string} words
+   */
+  async #switch(what, body, words) {
+    const box = byId(what);
+    const wanted = box.checked;
+    const done = await this.#put(what, body, words);
     if (!done) box.checked = !wanted;
   }
 
@@ -182,7 +204,7 @@ class Settings {
    * meanwhile, it returns true, as there is nothing to take back on the page.
    *
    * @param {Setting} what
-   * @param {Schemas["NewBackend"] | Schemas["Isolation"] | Schemas["NewFrames"]} body
+   * @param {Schemas["NewBackend"] | Schemas["Isolation"] | Schemas["Tracing"] | Schemas["NewFrames"]} body
    * @param {string} words
    */
   async #put(what, body, words) {

@@ -79,6 +79,9 @@ async fn a_backend_is_refused_without_loss_then_saved_and_taken_away(stage: Stag
         scene.environment("dev").await["cross_origin_isolated"],
         true
     );
+    stage.click("#tracing").await;
+    stage.says("Requests are traced now.").await;
+    assert_eq!(scene.environment("dev").await["trace_requests"], true);
     stage.press("Take away").await;
     stage.says("The backend is taken away.").await;
     assert_eq!(scene.environment("dev").await["backend"], Value::Null);
@@ -88,12 +91,8 @@ async fn a_backend_is_refused_without_loss_then_saved_and_taken_away(stage: Stag
     );
     stage.click("#env-prod").await;
     comes_to(&stage, typed, json!(["", "/api/"])).await;
-    comes_to(
-        &stage,
-        "return document.getElementById('isolation').checked",
-        json!(false),
-    )
-    .await;
+    let switches = "return ['isolation', 'tracing'].map(id => document.getElementById(id).checked)";
+    comes_to(&stage, switches, json!([false, false])).await;
     let audience = texts(&stage, "#variables code").await;
     assert!(
         audience.to_string().contains("AUTH_AUDIENCE=game:game\""),
