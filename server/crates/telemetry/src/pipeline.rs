@@ -11,8 +11,8 @@ use opentelemetry::trace::TracerProvider as _;
 use opentelemetry::{InstrumentationScope, KeyValue};
 use opentelemetry_appender_tracing::layer::OpenTelemetryTracingBridge;
 use opentelemetry_otlp::{
-    ExporterBuildError, LogExporter, Protocol, RetryPolicy, SpanExporter, WithExportConfig as _,
-    WithHttpConfig as _,
+    ExporterBuildError, LogExporter, Protocol, RetryPolicy, SpanExporter, WithExportConfig,
+    WithHttpConfig,
 };
 use opentelemetry_sdk::Resource;
 use opentelemetry_sdk::logs::{self, BatchLogProcessor, SdkLoggerProvider};
@@ -183,16 +183,9 @@ fn span_processor(
     receiver: &Receiver,
     backlog: &Arc<Backlog>,
 ) -> Result<Bounded<BatchSpanProcessor>, OpenError> {
-    let exporter = SpanExporter::builder()
-        .with_http()
-        .with_http_client(Client::new(receiver, Arc::clone(backlog)))
-        .with_retry_policy(RetryPolicy::recommended())
-        .with_endpoint(path(receiver, "v1/traces"))
-        .with_protocol(Protocol::HttpBinary)
-        .with_timeout(EXPORT)
-        .build()?;
+    let exporter = SpanExporter::builder().with_http();
     let exporter = Counted {
-        inner: exporter,
+        inner: sent_to(receiver, "v1/traces", backlog, exporter).build()?,
         backlog: Arc::clone(backlog),
     };
     let batches = trace::BatchConfigBuilder::default()
@@ -211,16 +204,9 @@ fn log_processor(
     receiver: &Receiver,
     backlog: &Arc<Backlog>,
 ) -> Result<Bounded<BatchLogProcessor>, OpenError> {
-    let exporter = LogExporter::builder()
-        .with_http()
-        .with_http_client(Client::new(receiver, Arc::clone(backlog)))
-        .with_retry_policy(RetryPolicy::recommended())
-        .with_endpoint(path(receiver, "v1/logs"))
-        .with_protocol(Protocol::HttpBinary)
-        .with_timeout(EXPORT)
-        .build()?;
+    let exporter = LogExporter::builder().with_http();
     let exporter = Counted {
-        inner: exporter,
+        inner: sent_to(receiver, "v1/logs", backlog, exporter).build()?,
         backlog: Arc::clone(backlog),
     };
     let batches = logs::BatchConfigBuilder::default()
@@ -234,9 +220,21 @@ fn log_processor(
     })
 }
 
-/// The address of a signal (OTLP Specification, "OTLP/HTTP Request").
-fn path(receiver: &Receiver, path: &str) -> String {
-    format!("{}/{path}", receiver.endpoint.trim_end_matches('/'))
+/// Has an exporter send to the address of its signal, `path` (OTLP Specification, "OTLP/HTTP
+/// Request").
+fn sent_to<E: WithExportConfig + WithHttpConfig>(
+    receiver: &Receiver,
+    path: &str,
+    backlog: &Arc<Backlog>,
+    exporter: E,
+) -> E {
+    let base = receiver.endpoint.trim_end_matches('/');
+    exporter
+        .with_http_client(Client::new(receiver, Arc::clone(backlog)))
+        .with_retry_policy(RetryPolicy::recommended())
+        .with_endpoint(format!("{base}/{path}"))
+        .with_protocol(Protocol::HttpBinary)
+        .with_timeout(EXPORT)
 }
 
 /// Returns what is said of this server with everything: its name and version, and what the operator

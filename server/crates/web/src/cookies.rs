@@ -291,13 +291,19 @@ pub fn is_nonce_name(name: &[u8]) -> bool {
     name.starts_with(b"platform-continue-")
 }
 
+/// The names of all nonces of a request.
+fn nonce_names(headers: &HeaderMap) -> impl Iterator<Item = &[u8]> {
+    let lines = headers.get_all(header::COOKIE).iter();
+    let pieces = lines.flat_map(|line| line.as_bytes().split(|byte| *byte == b';'));
+    let names = pieces.filter_map(|piece| trim(piece).split(|byte| *byte == b'=').next());
+    names.filter(|name| is_nonce_name(name))
+}
+
 /// Whether a request has so many nonces that no more should be set: none of them was taken back.
 #[must_use]
 pub fn has_many_nonces(headers: &HeaderMap) -> bool {
     const MANY: usize = 8;
-    let lines = headers.get_all(header::COOKIE).iter();
-    let pieces = lines.flat_map(|line| line.as_bytes().split(|byte| *byte == b';'));
-    pieces.filter(|piece| is_nonce_name(trim(piece))).count() > MANY
+    nonce_names(headers).count() > MANY
 }
 
 /// Whether a request has the nonce of another hand-off than the one with this id: another tab is
@@ -305,12 +311,7 @@ pub fn has_many_nonces(headers: &HeaderMap) -> bool {
 #[must_use]
 pub fn has_other_nonce(headers: &HeaderMap, secure: bool, id: &str) -> bool {
     let own = nonce_name(secure, id);
-    let lines = headers.get_all(header::COOKIE).iter();
-    let pieces = lines.flat_map(|line| line.as_bytes().split(|byte| *byte == b';'));
-    let names = pieces.filter_map(|piece| trim(piece).split(|byte| *byte == b'=').next());
-    names
-        .filter(|name| is_nonce_name(name))
-        .any(|name| name != own.as_bytes())
+    nonce_names(headers).any(|name| name != own.as_bytes())
 }
 
 /// Reads the nonce of the hand-off with this id: 256 bits.
@@ -356,7 +357,8 @@ pub const fn tried_cookie_name(secure: bool) -> &'static str {
 pub enum Pause {
     /// A minute, because something failed that may soon work.
     Minute,
-    /// An hour, because the auth service knows no player who may play.
+    /// An hour, because the auth service knows no player who may play, or another one than the game, which
+    /// keeps its own.
     Hour,
     /// 30 days, because the auth service has forgotten the player whom the game knows.
     Month,

@@ -4,7 +4,6 @@ use std::path::{Path, PathBuf};
 use std::process::Stdio;
 use std::time::Duration;
 
-use rustix::fs::{Access, access};
 use tokio::process::Command;
 
 use crate::config::names::SETTINGS;
@@ -62,26 +61,10 @@ pub enum DnsCommandError {
 /// # Errors
 /// [`DnsCommandError`]
 pub(in crate::app::tls) fn require(program: &Path) -> Result<(), DnsCommandError> {
-    #[expect(
-        clippy::disallowed_methods,
-        reason = "it is no setting: the system looks for programs there, too"
-    )]
-    let folders = std::env::var_os("PATH").unwrap_or_default();
-    let has_folder = program.components().count() > 1;
-    let candidates: Vec<PathBuf> = if has_folder {
-        vec![program.to_owned()]
-    } else {
-        let folders = std::env::split_paths(&folders);
-        folders.map(|folder| folder.join(program)).collect()
-    };
-    let Some(found) = candidates.iter().find(|path| path.exists()) else {
-        return Err(DnsCommandError::Missing(program.to_owned()));
-    };
-    let may_run = |path: &PathBuf| path.is_file() && access(path, Access::EXEC_OK).is_ok();
-    if candidates.iter().any(may_run) {
-        Ok(())
-    } else {
-        Err(DnsCommandError::NotExecutable(found.clone()))
+    match which::which(program) {
+        Ok(_) => Ok(()),
+        Err(_) if program.exists() => Err(DnsCommandError::NotExecutable(program.to_owned())),
+        Err(_) => Err(DnsCommandError::Missing(program.to_owned())),
     }
 }
 
