@@ -235,7 +235,7 @@ pub const SETTINGS: [Setting; 65] = [
         Key::RedirectListen,
         "redirect_listen",
         "none",
-        "socket on which plain HTTP is redirected to https, such as `0.0.0.0:80`; only with `tls`",
+        "socket for plain HTTP, such as `0.0.0.0:80`, on which pages are redirected to https and calls of programs refused; only with `tls`",
     ),
     setting(
         Key::AcmeDirectory,
