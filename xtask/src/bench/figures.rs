@@ -3,17 +3,15 @@
 use serde_json::{Value, json};
 
 use super::connections::Connections;
-use super::followers::Followers;
 use super::hosting::Hosting;
-use super::ingest::Ingest;
 use super::large::Large;
 use super::machine::Machine;
 use super::nodes::Nodes;
 use super::overload::Overload;
-use super::proxy::Proxy;
 use super::startup::{self, InBrowsers};
 use super::statistics::{Estimate, Limit, Verdict};
 use super::tokens::Tokens;
+use super::traffic::Traffic;
 
 /// Everything that was measured.
 pub(super) struct Figures {
@@ -33,16 +31,12 @@ pub(super) struct Figures {
     pub(super) startup: InBrowsers,
     /// What the runtime costs a page after its start.
     pub(super) frames: InBrowsers,
-    /// Heartbeats and frontend logs.
-    pub(super) ingest: Ingest,
-    /// Readers of a log stream.
-    pub(super) followers: Followers,
+    /// Heartbeats, logs and their readers, and requests to backends.
+    pub(super) traffic: Traffic,
     /// Pages and the API on a large store.
     pub(super) large: Large,
     /// Deployed files beside nginx.
     pub(super) hosting: Hosting,
-    /// The cost of forwarding to a backend.
-    pub(super) proxy: Proxy,
     /// What a node does.
     pub(super) nodes: Nodes,
     /// Bytes of runtime.js in brotli.
@@ -81,7 +75,7 @@ impl Goal {
 }
 
 /// Converts a number; one that is too large becomes the largest possible.
-fn whole(number: u64) -> f64 {
+pub(super) fn whole(number: u64) -> f64 {
     f64::from(u32::try_from(number).unwrap_or(u32::MAX))
 }
 
@@ -112,68 +106,13 @@ impl Figures {
         goals.extend(self.tokens.goals());
         goals.extend(self.connections.goals());
         goals.extend(self.overload.goals());
-        goals.extend(self.goals_of_traffic());
+        goals.extend(self.traffic.goals());
         goals.extend(startup::goals(&self.startup));
         goals.extend(startup::goals_of_frames(&self.frames));
         goals.extend(self.hosting.goals());
         goals.extend(self.large_goals());
         goals.extend(self.nodes.goals());
         goals
-    }
-
-    /// The goals for everything but tokens.
-    fn goals_of_traffic(&self) -> [Goal; 7] {
-        use Limit::{AtLeast, AtMost};
-        let Followers {
-            ratio,
-            grown_kilobytes,
-            wrong,
-            ..
-        } = self.followers;
-        [
-            goal(
-                "pages' log requests while 200 follow / nobody does, p99",
-                ratio,
-                AtMost(2.0),
-                "×",
-            ),
-            goal(
-                "memory for 200 who follow",
-                grown_kilobytes.times(1.0 / 1_024.0),
-                AtMost(64.0),
-                "MiB",
-            ),
-            goal(
-                "records that came twice or in the wrong order",
-                Estimate::certain(whole(wrong)),
-                AtMost(0.0),
-                "records",
-            ),
-            goal(
-                "heartbeats / bare handler",
-                self.ingest.beats_ratio,
-                AtLeast(0.5),
-                "×",
-            ),
-            goal(
-                "log records / rows of SQLite alone",
-                self.ingest.records_ratio,
-                AtLeast(0.5),
-                "×",
-            ),
-            goal(
-                "returning guest's p99 under a flood of both / idle",
-                self.ingest.token_p99_ratio,
-                AtMost(3.0),
-                "×",
-            ),
-            goal(
-                "added by the proxy to a backend's median",
-                self.proxy.added_p50,
-                AtMost(0.5),
-                "ms",
-            ),
-        ]
     }
 
     /// The goals of a large store.
@@ -203,16 +142,7 @@ impl Figures {
                 .to_owned(),
         );
         lines.extend(self.tokens.markdown());
-        lines.extend([
-            String::new(),
-            "| other work | |".to_owned(),
-            "|---|---:|".to_owned(),
-        ]);
-        lines.extend(self.traffic().map(|(name, figure)| {
-            // A ratio is small, a rate large.
-            let decimals = if figure.value < 100.0 { 2 } else { 0 };
-            format!("| {name} | {} |", figure.cell(decimals))
-        }));
+        lines.extend(self.traffic.markdown());
         lines.extend(self.hosting.markdown());
         lines.extend(self.connections.markdown());
         lines.extend(self.overload.markdown());
@@ -235,20 +165,6 @@ impl Figures {
         lines.join("\n")
     }
 
-    /// What has no 99th percentile.
-    fn traffic(&self) -> [(&'static str, Estimate); 4] {
-        let ingest = &self.ingest;
-        [
-            ("heartbeats, one token", ingest.beats),
-            ("bare axum handler, last-seen in memory", ingest.bare_beats),
-            ("frontend log records, 50 a request", ingest.records),
-            (
-                "a backend by way of the platform / straight, ×",
-                self.proxy.ratio,
-            ),
-        ]
-    }
-
     /// The figures for other programs.
     pub(super) fn json(&self, goals: &[Goal]) -> Value {
         let goals: Vec<Value> = goals
@@ -262,7 +178,7 @@ impl Figures {
             })
             .collect();
         let tokens = self.tokens.json();
-        json!({ "machine": self.machine, "tokens": tokens, "connections": self.connections, "overload": self.overload, "startup": self.startup, "frames": self.frames, "ingest": self.ingest, "followers": self.followers, "large": self.large, "hosting": self.hosting, "proxy": self.proxy, "nodes": self.nodes, "goals": goals })
+        json!({ "machine": self.machine, "tokens": tokens, "connections": self.connections, "overload": self.overload, "startup": self.startup, "frames": self.frames, "traffic": self.traffic, "large": self.large, "hosting": self.hosting, "nodes": self.nodes, "goals": goals })
     }
 }
 
@@ -301,6 +217,7 @@ mod tests {
     use crate::bench::hosting::Answers;
     use crate::bench::nodes::{Rate, Stores};
     use crate::bench::tokens::{self, Series};
+    use crate::bench::traffic;
 
     fn certain(value: f64) -> Estimate {
         Estimate::certain(value)
@@ -366,26 +283,12 @@ mod tests {
             ready_milliseconds: certain(120.0),
             startup: startup::every_engine(certain(1.5), certain(0.0)),
             frames: startup::every_frame(certain(1.005), certain(0.9)),
-            ingest: Ingest {
-                beats_ratio: certain(0.9),
-                records_ratio: certain(0.8),
-                token_p99_ratio: certain(2.0),
-                ..Ingest::default()
-            },
-            followers: Followers {
-                ratio: certain(1.2),
-                grown_kilobytes: certain(9_000.0),
-                ..Followers::default()
-            },
+            traffic: traffic::tests::good(),
             hosting: hosting(1.0),
             large: Large {
                 ready: certain(200.0),
                 p99: [("home page", certain(9.0))].into(),
                 p50: [("home page", certain(5.0))].into(),
-            },
-            proxy: Proxy {
-                added_p50: certain(0.2),
-                ..Proxy::default()
             },
             nodes: nodes(0.7),
             runtime_brotli: 17_000,
@@ -422,22 +325,10 @@ mod tests {
         bad.ready_milliseconds = certain(501.0);
         bad.startup = startup::every_engine(certain(8.1), certain(51.0));
         bad.frames = startup::every_frame(certain(1.02), certain(1.1));
-        bad.ingest = Ingest {
-            beats_ratio: certain(0.4),
-            records_ratio: certain(0.4),
-            token_p99_ratio: certain(3.1),
-            ..Ingest::default()
-        };
-        bad.followers = Followers {
-            ratio: certain(2.1),
-            grown_kilobytes: certain(65.0 * 1_024.0),
-            wrong: 1,
-            ..Followers::default()
-        };
+        bad.traffic = traffic::tests::bad();
         bad.hosting = hosting(0.89);
         bad.large.ready = certain(501.0);
         bad.large.p99 = [("home page", certain(9.0)), ("log search", certain(20.1))].into();
-        bad.proxy.added_p50 = certain(0.51);
         bad.nodes = nodes(0.59);
         bad.runtime_brotli = 18_001;
         assert_eq!(with(Verdict::Missed, &bad).len(), bad.goals().len());

@@ -1,11 +1,12 @@
 //! Debian's nginx and Caddy, which serve the files of a folder.
 
+use std::fs::File;
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
-use anyhow::{Context, Result, ensure};
+use anyhow::{Context, Result, bail, ensure};
 
 use super::process::Site;
 use crate::terminal::Stopwatch;
@@ -35,23 +36,26 @@ impl FileServer {
         let file = write(folder, "Caddyfile", &caddy(folder, address))?;
         let mut caddy = Command::new("caddy");
         caddy.args(["run", "--adapter", "caddyfile", "--config"]);
-        caddy.arg(&file).env("HOME", folder).stderr(Stdio::null());
+        let log = File::create(folder.join("caddy.log"))?;
+        caddy.arg(&file).env("HOME", folder).stderr(log);
         Self::start(&mut caddy, address)
     }
 
     fn start(command: &mut Command, address: SocketAddr) -> Result<Self> {
         let name = command.get_program().to_string_lossy().into_owned();
-        let child = command
+        let mut child = command
             .stdin(Stdio::null())
             .spawn()
             .with_context(|| format!("{name} cannot be started"))?;
-        let server = Self { child, address };
         let stopwatch = Stopwatch::start();
         while TcpStream::connect(address).is_err() {
+            if let Some(status) = child.try_wait()? {
+                bail!("{name} has ended ({status}); its settings may be wrong for this version");
+            }
             ensure!(stopwatch.elapsed() < PATIENCE, "{name} does not listen");
             std::thread::yield_now();
         }
-        Ok(server)
+        Ok(Self { child, address })
     }
 
     /// Where it is reached.
@@ -108,7 +112,7 @@ fn nginx(folder: &Path, address: SocketAddr) -> String {
 fn caddy(folder: &Path, address: SocketAddr) -> String {
     let (folder, ip, port) = (folder.display(), address.ip(), address.port());
     format!(
-        "{{\n  admin off\n  auto_https off\n  persist_config off\n}}\n\
+        "{{\n  admin off\n  auto_https off\n}}\n\
          http://:{port} {{\n  bind {ip}\n  root * {folder}\n  header Cache-Control no-cache\n\
            file_server {{\n    precompressed br\n  }}\n}}\n"
     )

@@ -11,13 +11,15 @@ use serde_json::json;
 use super::contenders::{self, Settings, load, token_script};
 use super::process::Process;
 use super::statistics::{Estimate, median_of};
-use super::wrk::{self, Load, script};
+use super::wrk::{self, CONNECTIONS, Load, script};
 use crate::command::output;
 use crate::terminal;
 use crate::workspace::Workspace;
 
 /// Rounds; each round measures everything once.
 const ROUNDS: usize = 9;
+/// Connections that send logs: of one game's requests, 32 may wait for the store.
+const LOG_CONNECTIONS: usize = 32;
 /// Records in one log request.
 pub(super) const RECORDS: usize = 50;
 
@@ -125,7 +127,8 @@ fn round(
     raw: &mut Command,
 ) -> Result<Round> {
     let (beat, bare) = (wrk::run(beats)?, wrk::run(bare_beats)?);
-    let log = wrk::run(logs)?.per_second * RECORDS as f64;
+    let log = wrk::run_on(logs, LOG_CONNECTIONS)?;
+    let log = log.per_second * RECORDS as f64;
     let raw = output(raw)?;
     let raw = raw
         .trim()
@@ -133,7 +136,8 @@ fn round(
         .context("raw_log_rows printed no rate")?;
     let idle = wrk::run(tokens)?;
     let busy = std::thread::scope(|scope| {
-        let floods = [beats, logs].map(|load| scope.spawn(move || wrk::run(load)));
+        let floods = [(beats, CONNECTIONS), (logs, LOG_CONNECTIONS)]
+            .map(|(load, connections)| scope.spawn(move || wrk::run_on(load, connections)));
         let busy = wrk::run(tokens);
         for flood in floods {
             // It only causes load; if it fails, the next round reports that.

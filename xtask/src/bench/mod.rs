@@ -21,6 +21,7 @@ mod proxy;
 mod startup;
 mod statistics;
 mod tokens;
+mod traffic;
 mod wrk;
 
 use std::path::Path;
@@ -76,6 +77,8 @@ pub(crate) enum Part {
     Connections,
     /// Four times as many tokens as the server can answer.
     Overload,
+    /// Heartbeats, logs and their readers, and requests to backends.
+    Traffic,
 }
 
 /// Measures how everything grows, and writes the plots into `docs/performance`. The largest sizes are
@@ -113,6 +116,7 @@ pub(crate) fn run(workspace: &Workspace, share: f64, only: Option<Part>) -> Resu
         Some(Part::Tokens) => &["bare_sign", "paced_load"],
         Some(Part::Connections) => &["hosted_file", "paced_load"],
         Some(Part::Overload) => &["paced_load"],
+        Some(Part::Traffic) => &["bare_beat", "raw_log_rows", "bare_backend", "followers"],
         Some(_) => &["store_rates"],
         None => &EXAMPLES,
     };
@@ -167,6 +171,10 @@ fn measure_part(
             let overload = overload::measure(workspace, folder)?;
             (overload.goals().into(), overload.markdown())
         }
+        Part::Traffic => {
+            let traffic = traffic::measure(workspace, folder)?;
+            (traffic.goals().into(), traffic.markdown())
+        }
         Part::Startup | Part::Frames => (Vec::new(), Vec::new()),
     };
     Ok(tell(&goals, &[machine.markdown(), lines].concat()))
@@ -199,15 +207,21 @@ fn measure(
 ) -> Result<Figures> {
     let (ready_milliseconds, idle_kilobytes) = starts(workspace, folder)?;
     let startup = startup::measure(workspace)?;
+    show(&startup::markdown(&startup));
     let frames = startup::measure_frames(workspace)?;
-    let ingest = ingest::measure(workspace, folder)?;
-    let followers = followers::measure(workspace)?;
+    show(&startup::markdown_of_frames(&frames));
+    let traffic = traffic::measure(workspace, folder)?;
+    show(&traffic.markdown());
     let hosting = hosting::measure(workspace, folder)?;
-    let proxy = proxy::measure(workspace, folder)?;
+    show(&hosting.markdown());
     let connections = connections::measure(workspace, folder)?;
+    show(&connections.markdown());
     let tokens = tokens::measure(workspace, folder)?;
+    show(&tokens.markdown());
     let overload = overload::measure(workspace, folder)?;
+    show(&overload.markdown());
     let nodes = nodes::measure(workspace, folder)?;
+    show(&nodes.markdown());
     // The longest comes last, so that a fault in the others shows earlier.
     let large = large::measure(workspace, folder, share)?;
     Ok(Figures {
@@ -219,15 +233,18 @@ fn measure(
         ready_milliseconds,
         startup,
         frames,
-        ingest,
-        followers,
+        traffic,
         large,
         hosting,
-        proxy,
         nodes,
         runtime_brotli: sizes.brotli,
         runtime_budget: sizes.budget,
     })
+}
+
+/// Shows what was measured so far, for a run that is interrupted.
+fn show(lines: &[String]) {
+    terminal::note(&lines.join("\n"));
 }
 
 /// Starts the server on an existing store several times: the time to its ready line in

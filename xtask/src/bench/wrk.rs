@@ -9,7 +9,7 @@ use super::machine::load_command;
 use crate::command::output;
 
 /// Parallel connections.
-const CONNECTIONS: usize = 64;
+pub(super) const CONNECTIONS: usize = 64;
 /// Seconds of one measurement.
 const SECONDS: &str = "2";
 
