@@ -1,6 +1,7 @@
 //! Runs tasks: one after the other, or in two lanes side by side.
 
-use std::sync::mpsc;
+use std::collections::VecDeque;
+use std::sync::{Mutex, PoisonError, mpsc};
 use std::thread;
 use std::time::Duration;
 
@@ -55,7 +56,24 @@ pub(super) fn steps(tasks: &[Planned<'_>]) -> Vec<[Vec<usize>; 2]> {
     steps
 }
 
-/// Runs the lanes of one step side by side and hands each event to `on_event`, on this thread.
+/// The places that no lane has begun with.
+struct Waiting(Mutex<[VecDeque<usize>; 2]>);
+
+impl Waiting {
+    fn of(lanes: &[Vec<usize>; 2]) -> Self {
+        Self(Mutex::new(lanes.clone().map(VecDeque::from)))
+    }
+
+    /// Takes the next task of a lane; if it has none any more, the last one of the other lane.
+    fn next(&self, lane: usize) -> Option<usize> {
+        let mut lanes = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let own = lanes[lane].pop_front();
+        own.or_else(|| lanes[1 - lane].pop_back())
+    }
+}
+
+/// Runs the lanes of one step side by side and hands each event to `on_event`, on this thread. The
+/// lane that ends first helps the other one.
 ///
 /// The first lane's output is shown as it comes, unless it is empty; the other's when a program
 /// has ended.
@@ -66,21 +84,22 @@ pub(super) fn run(
     mut on_event: impl FnMut(Event),
 ) {
     let alone = lanes.iter().any(Vec::is_empty);
+    let waiting = &Waiting::of(lanes);
     thread::scope(|scope| {
         let (sender, events) = mpsc::channel();
-        for (number, lane) in lanes.iter().enumerate() {
+        for number in (0..lanes.len()).filter(|number| !lanes[*number].is_empty()) {
             let sender = sender.clone();
             scope.spawn(move || {
-                for place in lane {
+                while let Some(place) = waiting.next(number) {
                     let results = if alone || number == 0 {
                         Results::default()
                     } else {
                         Results::held_back()
                     };
                     // The receiver lives until all lanes have ended.
-                    let _ = sender.send(Event::Begins(*place));
-                    let done = one(workspace, &tasks[*place], results);
-                    let _ = sender.send(Event::Ended(*place, done));
+                    let _ = sender.send(Event::Begins(place));
+                    let done = one(workspace, &tasks[place], results);
+                    let _ = sender.send(Event::Ended(place, done));
                 }
             });
         }
@@ -137,6 +156,13 @@ mod tests {
         ];
         let wanted = [[vec![0], vec![]], [vec![1], vec![]], [vec![3], vec![2, 4]]];
         assert_eq!(steps(&plan(&tasks)), wanted);
+    }
+
+    #[test]
+    fn the_lane_that_ends_first_takes_the_last_tasks_of_the_other() {
+        let waiting = Waiting::of(&[vec![3], vec![2, 4, 5]]);
+        let begun = [0, 1, 0, 1, 0].map(|lane| waiting.next(lane));
+        assert_eq!(begun, [Some(3), Some(2), Some(5), Some(4), None]);
     }
 
     #[test]

@@ -306,8 +306,17 @@ impl Run<'_> {
                 Progress::Ended => 0.0,
             })
         };
-        let lane = |lane: &Vec<usize>| lane.iter().map(one).sum::<Option<f64>>();
-        let step = |step: &[Vec<usize>; 2]| Some(lane(&step[0])?.max(lane(&step[1])?));
+        // Two lanes help each other, but a task is not divided.
+        let step = |step: &[Vec<usize>; 2]| {
+            let left: Vec<f64> = step.iter().flatten().map(one).collect::<Option<_>>()?;
+            let at_a_time = if step.iter().any(Vec::is_empty) {
+                1.0
+            } else {
+                2.0
+            };
+            let longest = left.iter().copied().fold(0.0, f64::max);
+            Some(longest.max(left.iter().sum::<f64>() / at_a_time))
+        };
         let seconds: Option<f64> = steps.iter().map(step).sum();
         match seconds.and_then(|seconds| Duration::try_from_secs_f64(seconds).ok()) {
             Some(left) => format!(" (about {} left, by the last run)", duration(left)),

@@ -9,7 +9,7 @@ use super::results::Results;
 use super::{Stage, supply_chain};
 use crate::command::{cargo, read_lines};
 use crate::setup::Tool;
-use crate::workspace::Workspace;
+use crate::workspace::{FEATURES, Workspace};
 use crate::{build, drivers, fuzz, tidy};
 
 /// One task of a run.
@@ -118,8 +118,9 @@ pub(super) fn build_within_budget(workspace: &Workspace) -> Result<()> {
 }
 
 fn examples(workspace: &Workspace, which: Which<'_>, results: &mut Results) -> Result<()> {
-    let command = cargo(&workspace.root, &["test", "--workspace", "--doc"]);
-    read(command, which, results)
+    // With the features of the test programs, or all of it is compiled once more.
+    let arguments = ["test", "--workspace", "--features", FEATURES, "--doc"];
+    read(cargo(&workspace.root, &arguments), which, results)
 }
 
 fn chromium(workspace: &Workspace, which: Which<'_>, results: &mut Results) -> Result<()> {
