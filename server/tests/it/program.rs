@@ -4,6 +4,8 @@ use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::net::TcpStream;
 use std::path::Path;
 use std::process::{Child, ChildStderr, Command, Output, Stdio};
+use std::sync::mpsc::{self, RecvTimeoutError};
+use std::time::Duration;
 
 pub(crate) fn program(data: &Path) -> Command {
     program_by(&[], data)
@@ -86,8 +88,17 @@ impl Server {
         self.find_in_log(text).1
     }
 
-    /// Reads the log until a line contains `text`. Returns this line, and the rest of the log.
+    /// Reads the log until a line contains `text`. Returns this line, and the rest of the log. If there is
+    /// none within a minute, the server is killed, which ends the log.
     pub(crate) fn find_in_log(&mut self, text: &str) -> (String, BufReader<ChildStderr>) {
+        let (_found, too_late) = mpsc::channel::<()>();
+        let id = self.child.id().to_string();
+        std::thread::spawn(move || {
+            let waited = too_late.recv_timeout(Duration::from_secs(60));
+            if waited == Err(RecvTimeoutError::Timeout) {
+                let _ = Command::new("kill").args(["-KILL", &id]).status();
+            }
+        });
         let mut log = BufReader::new(self.child.stderr.take().unwrap());
         let mut line = String::new();
         while !line.contains(text) {
