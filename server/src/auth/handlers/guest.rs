@@ -106,7 +106,7 @@ pub(super) async fn make_first(
 
 /// Returns the guest who would come back with this cookie, which has no session: its row was swept,
 /// or it was brought back just now. `None` if the derived player is different by now, such as an
-/// account.
+/// account, or has signed out: [`bring_back`] would refuse it.
 ///
 /// # Errors
 /// Errors of the store.
@@ -115,10 +115,14 @@ pub(super) async fn returning(
     held: &SessionSecret,
     now: Millis,
 ) -> Result<Option<Uuid>, StoreError> {
-    let guest = held.guest_id();
-    let comes_back = match state.platform.store.find_player(guest).await? {
+    let (store, guest) = (&state.platform.store, held.guest_id());
+    let comes_back = match store.find_player(guest).await? {
         None => true,
-        Some(player) => player.state == PlayerState::Guest && now - player.created_at < BACK_MILLIS,
+        Some(player) => {
+            player.state == PlayerState::Guest
+                && now - player.created_at < BACK_MILLIS
+                && !store.list_sessions(guest, now).await?.is_empty()
+        }
     };
     Ok(comes_back.then_some(guest))
 }

@@ -91,6 +91,36 @@ async fn who_asks_the_console_first_is_the_guest_whom_a_hand_off_brought_back() 
 }
 
 #[tokio::test]
+async fn the_old_cookie_of_a_guest_who_has_signed_out_is_one_player_in_all_games() {
+    let app = apart().await;
+    let (game, other, auth) = (
+        games(&app, "demo"),
+        games(&app, "dev-demo"),
+        app.origin("auth"),
+    );
+    let console = app.running.state.platform.origin.to_string();
+    let mut browser = Browser::new(&app);
+    let address = format!("{auth}/token");
+    let headers = [("origin", console.as_str())];
+    let first = browser.request(Method::POST, &address, &headers).await;
+    let before = first.claims().sub;
+    app.clock.advance(UNCONFIRMED_MILLIS);
+    sweep(&app).await;
+    let mut old = browser.copy();
+    let back = browser.request(Method::POST, &address, &headers).await;
+    assert_eq!(back.claims().sub, before);
+    let sign_out = format!("{auth}/sign-out");
+    let left = browser.request(Method::POST, &sign_out, &headers).await;
+    assert_eq!(left.status, StatusCode::NO_CONTENT);
+    // The guest waits to be restored, and does not come back by itself.
+    old.open(&format!("{game}/")).await;
+    let sub = old.player(&game).await;
+    assert_ne!(sub, before);
+    old.open(&format!("{other}/")).await;
+    assert_eq!(old.player(&other).await, sub);
+}
+
+#[tokio::test]
 async fn a_blank_session_that_is_swept_while_a_code_is_on_its_way_keeps_its_guest_to_be() {
     let app = apart().await;
     let (one, other) = (games(&app, "demo"), games(&app, "dev-demo"));
