@@ -47,7 +47,8 @@ impl CertificateNames {
         let names = [host.to_owned(), format!("{AUTH_LABEL}.{host}")];
         let mut own = names.map(|name| self.certificate_of(&name)).to_vec();
         if self.one_for_all {
-            own.push(self.certificate_of(self.games_origin.host()));
+            // Not that of the games' origin itself: it may be a name below the platform's.
+            own.push(format!("*.{}", self.games_origin.host()));
         }
         own.dedup();
         own
@@ -74,6 +75,10 @@ mod tests {
         assert_eq!(same.own(), ["*.play.example"]);
         let apart = names("https://games.example", true);
         assert_eq!(apart.own(), ["*.play.example", "*.games.example"]);
+        let below = names("https://games.play.example", true);
+        assert_eq!(below.own(), ["*.play.example", "*.games.play.example"]);
+        let game = below.certificate_of("demo.games.play.example");
+        assert!(below.own().contains(&game), "{game}");
     }
 
     #[test]
