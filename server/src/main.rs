@@ -205,7 +205,12 @@ fn serve_to_the_end(config: Config, telemetry: Telemetry) -> Result<(), Failure>
     let _lock = FolderLock::take(&config).map_err(|error| error.to_string())?;
     require_whole(&config).map_err(|error| error.to_string())?;
     let runtime = runtime()?;
-    let served = runtime.block_on(serve(config, telemetry));
+    let served = runtime.block_on(async {
+        let served = serve(config, telemetry.clone()).await;
+        // A server that stops has done this. One that could not start has log lines that say why.
+        telemetry.close().await;
+        served
+    });
     // Everything that was acknowledged is on the disk. What may still run is a backup that nobody
     // waits for.
     runtime.shutdown_timeout(LEFT_OVER);

@@ -50,6 +50,7 @@ async fn log_lines_are_sent_with_the_trace_of_their_request_and_to_the_last() {
     let sent = collector.everything();
     // Lines about single requests have their host and path.
     assert!(!super::contains(&sent, "answered"));
+    assert!(!super::contains(&sent, "a.b.c"));
     assert_eq!(
         collector.of_sender("service.name").as_deref(),
         Some("platform-server")
@@ -65,6 +66,26 @@ async fn log_lines_are_sent_with_the_trace_of_their_request_and_to_the_last() {
     );
     assert_eq!(headers["content-type"], "application/x-protobuf");
     assert!(!headers.contains_key("x-other"));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn log_lines_of_a_start_that_fails_are_sent() {
+    let collector = Collector::start().await;
+    let directory = tempfile::tempdir().unwrap();
+    let no_folder = directory.path().join("no-folder");
+    std::fs::write(&no_folder, "").unwrap();
+    let mut command = program(directory.path());
+    sending(&mut command, &collector);
+    command
+        .env("PLATFORM_LOG", "warn")
+        .env("PLATFORM_ORIGIN", "https://play.example")
+        .env("PLATFORM_FILES_URL", format!("file://{}/files", no_folder.display()));
+    let output = Server::try_start(&mut command).err().unwrap();
+    assert_eq!(output.status.code(), Some(1), "{output:?}");
+    // It was logged before.
+    let warning = "no identity provider is configured, so nobody can sign in, create a project or \
+                   administer; see docs/sign-in.md";
+    collector.log(warning).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
