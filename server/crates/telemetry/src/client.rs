@@ -45,8 +45,19 @@ pub(crate) struct Client {
 
 #[derive(Debug)]
 struct Running {
-    runtime: Runtime,
+    /// There until the end.
+    runtime: Option<Runtime>,
     client: Hyper,
+}
+
+impl Drop for Running {
+    /// A runtime's own end would wait for the system's resolver, which may take half a minute if no name
+    /// server answers.
+    fn drop(&mut self) {
+        if let Some(runtime) = self.runtime.take() {
+            runtime.shutdown_background();
+        }
+    }
 }
 
 impl Client {
@@ -75,7 +86,7 @@ impl Client {
             .enable_http1()
             .wrap_connector(plain);
         Ok(Running {
-            runtime: runtime.map_err(|error| error.to_string())?,
+            runtime: Some(runtime.map_err(|error| error.to_string())?),
             // Nobody reads from an idle connection, so none is kept.
             client: hyper_util::client::legacy::Client::builder(TokioExecutor::new())
                 .pool_max_idle_per_host(0)
@@ -86,6 +97,7 @@ impl Client {
     fn send(&self, request: Request<Bytes>) -> Result<Response<Bytes>, HttpError> {
         let running = self.running.get_or_init(|| self.start());
         let Running { runtime, client } = running.as_ref().map_err(Clone::clone)?;
+        let runtime = runtime.as_ref().ok_or("it has ended")?;
         let exchange = async {
             let response = client.request(request.map(Full::new)).await?;
             let (parts, body) = response.into_parts();
@@ -123,4 +135,39 @@ fn innermost(error: &(dyn std::error::Error + 'static)) -> String {
         error = source;
     }
     error.to_string()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::mpsc;
+
+    use crate::backlog::Signal;
+
+    use super::*;
+
+    #[test]
+    fn its_end_does_not_wait_for_a_name_server() {
+        let ring = Arc::new(rustls::crypto::ring::default_provider());
+        let tls = ClientConfig::builder_with_provider(ring)
+            .with_safe_default_protocol_versions()
+            .unwrap()
+            .with_root_certificates(rustls::RootCertStore::empty())
+            .with_no_client_auth();
+        let client = Client {
+            tls,
+            headers: HeaderMap::new(),
+            backlog: Backlog::new(Signal::Spans),
+            running: OnceLock::new(),
+        };
+        let running = client.start().unwrap();
+        let (_answer, asked) = mpsc::channel::<()>();
+        let resolver = running.runtime.as_ref().unwrap();
+        resolver.spawn_blocking(move || asked.recv());
+        let (ended, end) = mpsc::channel();
+        std::thread::spawn(move || {
+            drop(running);
+            ended.send(())
+        });
+        assert_eq!(end.recv_timeout(EXPORT), Ok(()));
+    }
 }
