@@ -1,5 +1,7 @@
 //! `runtime.js` with this platform's settings in it, and its source map.
 
+use std::sync::Arc;
+
 use platform_protocol::paths::SETTINGS_PLACEHOLDER;
 use tokio::sync::OnceCell;
 
@@ -24,7 +26,7 @@ pub struct RuntimeFiles {
     pub source_map: Asset,
     settings: String,
     /// The script for games whose requests are traced, once there is one.
-    traced: OnceCell<Asset>,
+    traced: Arc<OnceCell<Arc<Asset>>>,
 }
 
 /// Why the runtime cannot be served.
@@ -57,7 +59,7 @@ impl RuntimeFiles {
             script: script(&settings)?,
             source_map: source_map.for_any_origin(),
             settings,
-            traced: OnceCell::new(),
+            traced: Arc::default(),
         })
     }
 
@@ -65,13 +67,21 @@ impl RuntimeFiles {
     ///
     /// # Errors
     /// [`RuntimeError`]
-    pub async fn traced(&self) -> Result<&Asset, RuntimeError> {
-        let make = async || {
-            let settings = traced(&self.settings);
+    pub async fn traced(&self) -> Result<Arc<Asset>, RuntimeError> {
+        if let Some(made) = self.traced.get() {
+            return Ok(Arc::clone(made));
+        }
+        let (cell, settings) = (Arc::clone(&self.traced), traced(&self.settings));
+        let make = move || async move {
             let made = tokio::task::spawn_blocking(move || script(&settings)).await;
-            made.map_err(|error| RuntimeError::Compress(error.into()))?
+            let made = made.map_err(|error| RuntimeError::Compress(error.into()))?;
+            made.map(Arc::new)
         };
-        self.traced.get_or_try_init(make).await
+        // A task goes on when its visitor goes away. Otherwise each of many who do so would have the
+        // script made once more.
+        let made = tokio::spawn(async move { cell.get_or_try_init(make).await.cloned() });
+        let made = made.await;
+        made.map_err(|error| RuntimeError::Compress(error.into()))?
     }
 }
 
@@ -121,6 +131,11 @@ fn with_settings(script: &str, settings: &str) -> Result<String, RuntimeError> {
 
 #[cfg(test)]
 mod tests {
+    use std::time::Duration;
+
+    use futures_util::FutureExt as _;
+    use tokio::time::{interval, timeout};
+
     use super::*;
 
     #[test]
@@ -142,6 +157,20 @@ mod tests {
         let settings = traced(r#"["a","b",30]"#);
         assert!(settings.starts_with(r#"["a","b",30,h=>{"#), "{settings}");
         assert!(settings.ends_with("}]"), "{settings}");
+    }
+
+    #[tokio::test]
+    async fn the_traced_script_is_made_although_its_first_visitor_goes_away() {
+        let files = RuntimeFiles::new(&PlatformOrigin::local(8787), 30).unwrap();
+        assert!(files.traced().now_or_never().is_none());
+        let made = async {
+            let mut looks = interval(Duration::from_millis(10));
+            while files.traced.get().is_none() {
+                looks.tick().await;
+            }
+        };
+        timeout(Duration::from_secs(30), made).await.unwrap();
+        assert!(files.traced().now_or_never().unwrap().is_ok());
     }
 
     #[test]
