@@ -4,9 +4,12 @@
 //! A navigation to such a game without a session of the game is answered with a redirect to the auth
 //! service, which redirects back with a code. Only the browser that was sent away can redeem it: the
 //! game has set a cookie with a nonce, and the code is bound to its SHA-256. So a code that leaks is
-//! worth nothing in another browser, unless the game itself helps: its scripts can set the nonce, and then
-//! another browser plays that game, and no other one, as this player; and nobody can make a browser play as somebody else (RFC 9700
-//! §4.7).
+//! worth nothing in another browser, and nobody but the game can make a browser play as somebody else
+//! (RFC 9700 §4.7).
+//!
+//! The game itself can give a player away: its service worker sees the code in the address, and its
+//! scripts can set cookies of its address. Then another browser plays this game as this player, until the
+//! session at the auth service ends. In no other game is that worth anything.
 
 use axum::http::request::Parts;
 use axum::http::{HeaderMap, HeaderValue, Method, StatusCode, header};
@@ -101,7 +104,7 @@ impl HandOffState {
 
     /// Whether another hand-off of this browser is under way.
     #[must_use]
-    pub fn has_company(&self, headers: &HeaderMap, secure: bool) -> bool {
+    pub fn has_another(&self, headers: &HeaderMap, secure: bool) -> bool {
         cookies::has_other_nonce(headers, secure, &self.id())
     }
 

@@ -4,7 +4,8 @@
 //!
 //! Only the `Origin` header decides. A browser sets it and no page can forge it, so
 //! `Sec-Fetch-Site` and `Content-Type` add nothing: an allowed origin is a game of this platform
-//! and same-site by construction.
+//! and same-site by construction. [`may_be_from`] is for other requests: those of a page to its own
+//! address, where both headers are looked at.
 
 use std::sync::Arc;
 

@@ -133,9 +133,9 @@ async fn arrive(
     let Some(found) = store.lookup_game_session(&hash).await? else {
         return Ok(Arrived::Without(Some(Pause::Minute)));
     };
-    let has_company = wanted.has_company(headers, state.platform.origin.is_secure());
-    match choose(&before, &found, (wanted.is_again, has_company), now) {
-        // By what was redeemed, the auth service still knows the blank session.
+    let has_another = wanted.has_another(headers, state.platform.origin.is_secure());
+    match choose(&before, &found, (wanted.is_again, has_another), now) {
+        // What was redeemed stays: by it, the auth service still knows the blank session.
         Choice::AskAgain => Ok(Arrived::Again),
         Choice::Keep(pause) => {
             store.end_game_session(&hash).await?;
@@ -163,7 +163,7 @@ async fn arrive(
 fn choose(
     before: &Held,
     found: &GameSession,
-    (is_again, has_company): (bool, bool),
+    (is_again, has_another): (bool, bool),
     now: Millis,
 ) -> Choice {
     let is_usable = before.is_usable(now);
@@ -179,7 +179,7 @@ fn choose(
         Some(child) if would_lose_player(child, found, now) => Choice::Keep(Some(Pause::Hour)),
         _ if found.session.is_some() => Choice::Take,
         // The auth service knows no player.
-        _ if !is_again && (has_company || child.is_some()) => Choice::AskAgain,
+        _ if !is_again && (has_another || child.is_some()) => Choice::AskAgain,
         Some(_) => Choice::Keep(Some(Pause::Month)),
         None if is_usable => Choice::Keep(Some(Pause::Hour)),
         None => Choice::Take,

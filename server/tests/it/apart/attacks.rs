@@ -191,14 +191,14 @@ async fn the_cookie_of_a_siblings_frame_says_nothing_in_a_tab() {
 }
 
 #[tokio::test]
-async fn three_thousand_cookies_of_a_sibling_do_not_push_the_player_out() {
+async fn a_player_whose_cookies_at_a_game_were_pushed_out_is_known_by_the_auth_service() {
     let app = apart().await;
     let game = games(&app, "demo");
     let auth = app.origin("auth");
     let mut browser = Browser::new(&app);
     browser.open(&format!("{game}/")).await;
     let sub = browser.player(&game).await;
-    // Cookies of games never reach the auth service: what is left to fill is the game's own host.
+    // Cookies of games never reach the auth service. A sibling can fill the room of the game's own host.
     assert_eq!(browser.jar[&Browser::host(&auth)].len(), 1);
     let jar = browser.jar.get_mut(&Browser::host(&game)).unwrap();
     jar.clear();
