@@ -49,8 +49,8 @@ const CLOCK_WARNING: Millis = 1_000;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(into = "&'static str")]
 pub enum Component {
-    /// Certificates of the console or of the auth service have not been obtained from the ACME server, or
-    /// have ended: browsers refuse these pages.
+    /// Certificates of the console, of the auth service or of all games together have not been obtained from
+    /// the ACME server, or have ended: browsers refuse these pages.
     Certificates,
     /// The clock is not the store's: more than 30 s off, or more than 1 s if only degraded. Or it has
     /// jumped ahead, so that nothing is removed because of its age.

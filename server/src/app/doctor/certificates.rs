@@ -71,7 +71,7 @@ fn state_of(all: &[CertificateSummary], own: &[String], now: Millis) -> Finding 
     let first = all.iter().map(|one| one.valid_until).min();
     let Some(first) = first.filter(|_| missing.is_empty()) else {
         let found = format!(
-            "there is none for {}, so browsers refuse the console or signing in",
+            "there is none for {}, so browsers refuse these pages",
             missing.join(" and ")
         );
         let advice = "start the server; if it runs, its log has the ACME server's reason and when it is tried again, as \"a certificate could not be obtained\"";
