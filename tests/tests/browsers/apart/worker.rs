@@ -47,6 +47,18 @@ fn asked(world: &World, path: &str) -> [usize; 2] {
     [seen(path, "arena."), seen("/continue", "auth.")]
 }
 
+/// The last requests, for the message of a failure.
+fn last_requests(world: &World) -> String {
+    let mut seen = world.gateway.seen(&Method::GET, "/");
+    seen.extend(world.gateway.seen(&Method::POST, "/"));
+    seen.sort_by_key(|one| one.arrived);
+    let lines = seen.iter().rev().take(16).rev().map(|one| {
+        let (method, status) = (&one.method, one.status);
+        format!("{method} {}{}: {status:?}\n", one.host, one.path)
+    });
+    lines.collect()
+}
+
 async fn a_games_worker_is_never_sent_away_and_the_game_plays_from_its_cache(stage: Stage) {
     // Firefox asks the network once more for a page that its driver reloads.
     if stage.engine() == Engine::Firefox {
@@ -109,6 +121,6 @@ async fn a_games_worker_is_never_sent_away_and_the_game_plays_from_its_cache(sta
     // Without the worker, the next page finds the browser's player again.
     stage.run(UNREGISTER).await;
     stage.open(&game_url(&world, "arena", "/other.html")).await;
-    assert_eq!(player(&stage).await, sub);
+    assert_eq!(player(&stage).await, sub, "{}", last_requests(&world));
     assert_eq!(asked(&world, "/")[1], over + 1);
 }
