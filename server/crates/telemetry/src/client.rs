@@ -161,8 +161,13 @@ mod tests {
         };
         let running = client.start().unwrap();
         let (_answer, asked) = mpsc::channel::<()>();
+        let (begin, begun) = mpsc::channel();
         let resolver = running.runtime.as_ref().unwrap();
-        resolver.spawn_blocking(move || asked.recv());
+        resolver.spawn_blocking(move || {
+            begin.send(()).unwrap();
+            asked.recv()
+        });
+        begun.recv().unwrap();
         let (ended, end) = mpsc::channel();
         std::thread::spawn(move || {
             drop(running);

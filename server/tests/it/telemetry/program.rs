@@ -79,7 +79,10 @@ async fn log_lines_of_a_start_that_fails_are_sent() {
     command
         .env("PLATFORM_LOG", "warn")
         .env("PLATFORM_ORIGIN", "https://play.example")
-        .env("PLATFORM_FILES_URL", format!("file://{}/files", no_folder.display()));
+        .env(
+            "PLATFORM_FILES_URL",
+            format!("file://{}/files", no_folder.display()),
+        );
     let output = Server::try_start(&mut command).err().unwrap();
     assert_eq!(output.status.code(), Some(1), "{output:?}");
     // It was logged before.
