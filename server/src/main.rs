@@ -127,7 +127,7 @@ fn run(Arguments { config, command }: Arguments) -> Result<(), Failure> {
             config.demo = !no_demo;
             let telemetry = telemetry::open(&config).map_err(|error| error.to_string())?;
             log_to_stderr(&config, &telemetry);
-            serve_to_the_end(config, telemetry)
+            serve_to_the_end(config, &telemetry)
         }
         Command::Keys { command } => printed(command.run(&settings()?)),
         Command::Player { command } => {
@@ -200,7 +200,7 @@ fn run(Arguments { config, command }: Arguments) -> Result<(), Failure> {
 }
 
 /// Serves until a signal, and waits for what is still running.
-fn serve_to_the_end(config: Config, telemetry: Telemetry) -> Result<(), Failure> {
+fn serve_to_the_end(config: Config, telemetry: &Telemetry) -> Result<(), Failure> {
     // Held until everything has stopped.
     let _lock = FolderLock::take(&config).map_err(|error| error.to_string())?;
     require_whole(&config).map_err(|error| error.to_string())?;
