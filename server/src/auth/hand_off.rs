@@ -177,7 +177,7 @@ pub fn may_begin(game: &Game, parts: &Parts, secure: bool) -> bool {
         && opens_tab(&parts.headers)
         && may_be_page(parts.uri.path())
         && !cookies::was_tried(&parts.headers, secure)
-        && !cookies::has_many_nonces(&parts.headers)
+        && !cookies::has_many_nonces(&parts.headers, secure)
         && !query.split('&').any(|pair| pair == TRIED)
 }
 

@@ -291,19 +291,21 @@ pub fn is_nonce_name(name: &[u8]) -> bool {
     name.starts_with(b"platform-continue-")
 }
 
-/// The names of all nonces of a request.
-fn nonce_names(headers: &HeaderMap) -> impl Iterator<Item = &[u8]> {
+/// The names of all nonces of a request. Over https, what has no `__Host-` is not ours: another game can
+/// set it for all addresses below the games' origin.
+fn nonce_names(headers: &HeaderMap, secure: bool) -> impl Iterator<Item = &[u8]> {
+    let prefix = nonce_name(secure, "");
     let lines = headers.get_all(header::COOKIE).iter();
     let pieces = lines.flat_map(|line| line.as_bytes().split(|byte| *byte == b';'));
     let names = pieces.filter_map(|piece| trim(piece).split(|byte| *byte == b'=').next());
-    names.filter(|name| is_nonce_name(name))
+    names.filter(move |name| name.starts_with(prefix.as_bytes()))
 }
 
 /// Whether a request has so many nonces that no more should be set: none of them was taken back.
 #[must_use]
-pub fn has_many_nonces(headers: &HeaderMap) -> bool {
+pub fn has_many_nonces(headers: &HeaderMap, secure: bool) -> bool {
     const MANY: usize = 8;
-    nonce_names(headers).count() > MANY
+    nonce_names(headers, secure).count() > MANY
 }
 
 /// Whether a request has the nonce of another hand-off than the one with this id: another tab is
@@ -311,7 +313,7 @@ pub fn has_many_nonces(headers: &HeaderMap) -> bool {
 #[must_use]
 pub fn has_other_nonce(headers: &HeaderMap, secure: bool, id: &str) -> bool {
     let own = nonce_name(secure, id);
-    nonce_names(headers).any(|name| name != own.as_bytes())
+    nonce_names(headers, secure).any(|name| name != own.as_bytes())
 }
 
 /// Reads the nonce of the hand-off with this id: 256 bits.
@@ -482,6 +484,23 @@ mod tests {
         assert_snapshot!(set_game(&game, true, Embedding::Framed).to_str().unwrap(), @"__Host-platform-game-framed=AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA; HttpOnly; SameSite=None; Partitioned; Secure; Path=/; Max-Age=34560000; Priority=High");
         assert_snapshot!(set_nonce(&[0; 32], true, "AbC-_123").to_str().unwrap(), @"__Host-platform-continue-AbC-_123=AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA; HttpOnly; SameSite=Lax; Secure; Path=/; Max-Age=300; Priority=High");
         assert_snapshot!(clear_session(true).to_str().unwrap(), @"__Host-platform-session=; HttpOnly; SameSite=Lax; Secure; Path=/; Max-Age=0; Priority=High");
+    }
+
+    #[test]
+    fn over_https_no_other_game_can_set_a_nonce() {
+        let with = |name: &str| {
+            let names = (0..9).map(|number| format!("{name}{number}=x"));
+            let line = names.collect::<Vec<_>>().join("; ");
+            let value = HeaderValue::try_from(line).unwrap();
+            HeaderMap::from_iter([(header::COOKIE, value)])
+        };
+        let (own, plain) = (
+            with("__Host-platform-continue-"),
+            with("platform-continue-"),
+        );
+        assert!(has_many_nonces(&own, true) && has_other_nonce(&own, true, "0"));
+        assert!(!has_many_nonces(&plain, true) && !has_other_nonce(&plain, true, "0"));
+        assert!(has_many_nonces(&plain, false) && has_other_nonce(&plain, false, "0"));
     }
 
     #[test]

@@ -50,7 +50,9 @@ pub async fn handle(
         if !is_path(to) {
             return Err(ProblemCode::InvalidRequest.into());
         }
-        return if opens_tab(&headers) {
+        // Any site can lead a browser here, again and again.
+        let secure = state.platform.origin.is_secure();
+        return if opens_tab(&headers) && !cookies::has_many_nonces(&headers, secure) {
             hand_off::begin(&state, &game, to.to_owned(), false)
         } else {
             see_other(&format!("{}{to}", game.origin))

@@ -178,11 +178,11 @@ pub async fn sign_out(
     let is_suspended = held.is_suspended(now);
     let mut code = None;
     match held {
+        // Nothing ends, also not at the auth service.
+        Held::Child(..) if is_suspended => {}
         Held::Child(_, found) => {
             code = Some(super::hand_off::code_to_sign_out(&state, &game, &found, now).await?);
-            if !is_suspended {
-                store.end_game_session(&found.hash).await?;
-            }
+            store.end_game_session(&found.hash).await?;
         }
         Held::Lone(_, session) => {
             store.end_session(&session.hash, context.own(), now).await?;

@@ -6,7 +6,7 @@ use platform_server::domain::game_session::{GameSessionSecret, HAND_OFF_MILLIS};
 use reqwest::{Method, StatusCode};
 use url::Url;
 
-use super::browser::{Browser, apart, games, stopped};
+use super::browser::{Browser, NAVIGATION, apart, games, stopped};
 
 #[tokio::test]
 async fn only_the_games_own_page_asks_for_its_token() {
@@ -253,4 +253,23 @@ async fn a_cookie_that_a_game_plants_chooses_no_player_of_other_games() {
         .request(Method::POST, &format!("{auth}/token"), &headers)
         .await;
     assert_ne!(token.claims().sub, sub);
+}
+
+#[tokio::test]
+async fn whoever_leads_a_browser_to_a_game_again_and_again_does_not_fill_its_cookies() {
+    let app = apart().await;
+    let game = games(&app, "demo");
+    let mut browser = Browser::new(&app);
+    let address = format!("{game}/__platform/continue?to=%2F");
+    for _ in 0..20 {
+        browser.request(Method::GET, &address, NAVIGATION).await;
+    }
+    let jar = &browser.jar[&Browser::host(&game)];
+    let nonces = jar
+        .keys()
+        .filter(|name| name.starts_with("platform-continue-"));
+    assert_eq!(nonces.count(), 9);
+    // The game is played all the same.
+    let visit = browser.open(&address).await;
+    assert_eq!(visit.page().0, format!("{game}/"));
 }

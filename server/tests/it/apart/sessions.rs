@@ -77,6 +77,21 @@ async fn a_suspended_player_does_not_leave_the_suspension_by_signing_out() {
 }
 
 #[tokio::test]
+async fn who_is_suspended_gets_no_code_with_which_to_sign_out() {
+    let app = apart().await;
+    let game = games(&app, "demo");
+    let mut browser = Browser::new(&app);
+    browser.open(&format!("{game}/")).await;
+    let sub = browser.player(&game).await.parse().unwrap();
+    let store = &app.running.state.platform.store;
+    let suspended = store.suspend_player(sub, None, Actor::Operator.into(), app.clock.now());
+    suspended.await.unwrap();
+    let left = browser.post(&game, "/__platform/sign-out").await;
+    assert_eq!(left.json::<Value>()["code"], Value::Null);
+    assert_eq!(browser.token(&game).await.problem(), "account-suspended");
+}
+
+#[tokio::test]
 async fn a_session_that_the_operator_ends_ends_in_every_game() {
     let app = apart().await;
     let game = games(&app, "demo");
