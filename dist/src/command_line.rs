@@ -72,12 +72,12 @@ pub(crate) fn folder(
     Ok(files.chain([list]).collect())
 }
 
-/// Writes the folder of the command line `program` for this machine alone, which is what a developer
+/// Makes the folder of the command line `program` for this machine alone, which is what a developer
 /// of the platform has. It is not compressed well, since it is made anew at every change.
 ///
 /// # Errors
-/// The program cannot be read, or the folder cannot be written.
-pub(crate) fn write_for_this_machine(program: &Path, to: &Path) -> Result<()> {
+/// The program cannot be read.
+pub(crate) fn of_this_machine(program: &Path) -> Result<Vec<(String, Vec<u8>)>> {
     let bytes = std::fs::read(program);
     let bytes = bytes.with_context(|| format!("cannot read {}", program.display()))?;
     let program = Program {
@@ -89,8 +89,16 @@ pub(crate) fn write_for_this_machine(program: &Path, to: &Path) -> Result<()> {
         seconds: 0,
         level: Compression::fast(),
     };
+    folder(&[program], &[], packing)
+}
+
+/// Writes the folder that [`of_this_machine`] makes.
+///
+/// # Errors
+/// The program cannot be read, or the folder cannot be written.
+pub(crate) fn write_for_this_machine(program: &Path, to: &Path) -> Result<()> {
     std::fs::create_dir_all(to).with_context(|| format!("cannot make {}", to.display()))?;
-    for (name, bytes) in folder(&[program], &[], packing)? {
+    for (name, bytes) in of_this_machine(program)? {
         let path = to.join(name);
         std::fs::write(&path, bytes).with_context(|| format!("cannot write {}", path.display()))?;
     }

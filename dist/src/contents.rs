@@ -45,6 +45,7 @@ pub(crate) fn add_texts(files: &mut Files, root: &Path) -> Result<()> {
 /// A script of the package is missing.
 pub(crate) fn fill(package: &mut Package, files: &Files) -> Result<()> {
     const UNITS: &str = "usr/lib/systemd/system";
+    const SHARED: &str = "usr/share/platform-server";
     let has_place = |name: &str| match name {
         "platform-server" | "platform" => Some(format!("usr/bin/{name}")),
         "deploy/debian/handed-out.conf" => {
@@ -52,11 +53,13 @@ pub(crate) fn fill(package: &mut Package, files: &Files) -> Result<()> {
         }
         "deploy/debian/sysusers.conf" => Some("usr/lib/sysusers.d/platform-server.conf".to_owned()),
         "deploy/debian/platform.toml" => Some("etc/platform/platform.toml".to_owned()),
+        "deploy/debian/platformctl" => Some("usr/sbin/platformctl".to_owned()),
         LICENCES => Some("usr/share/doc/platform-server/copyright".to_owned()),
         archive::SUMS => None,
         _ if name.starts_with("deploy/debian/") => None,
         _ if name.starts_with("deploy/systemd/") => Some(name.replacen("deploy/systemd", UNITS, 1)),
-        _ if name.starts_with("cli/") => Some(format!("usr/share/platform-server/{name}")),
+        _ if name.starts_with("deploy/first-game/") => Some(name.replacen("deploy", SHARED, 1)),
+        _ if name.starts_with("cli/") => Some(format!("{SHARED}/{name}")),
         _ => Some(format!("usr/share/doc/platform-server/{name}")),
     };
     for (name, file) in files.iter() {

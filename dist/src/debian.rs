@@ -59,7 +59,7 @@ impl Package {
 
     /// Adds a file that is installed at `path`.
     pub(crate) fn install(&mut self, path: &str, bytes: Vec<u8>) {
-        let mode = if path.starts_with("usr/bin/") {
+        let mode = if path.starts_with("usr/bin/") || path.starts_with("usr/sbin/") {
             0o755
         } else {
             0o644
@@ -120,7 +120,8 @@ impl Package {
             ),
             ("Installed-Size", &bytes.div_ceil(1_024).to_string()),
             ("Depends", DEPENDS),
-            ("Recommends", "ca-certificates"),
+            // dbus for systemd-run, with which platformctl runs a command as the service.
+            ("Recommends", "ca-certificates, dbus"),
             ("Section", "net"),
             ("Priority", "optional"),
             (

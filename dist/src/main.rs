@@ -15,6 +15,7 @@
 //! | [`archive`] | archives |
 //! | [`contents`] | what is in a release besides the programs, and where Debian has it |
 //! | [`debian`] | the Debian package |
+//! | [`trial`] | a Debian package of programs that were built before |
 //! | [`run`] | running other programs |
 
 mod archive;
@@ -27,6 +28,7 @@ mod programs;
 mod run;
 mod sbom;
 mod targets;
+mod trial;
 mod vite_plugin;
 
 use std::env;
@@ -74,6 +76,16 @@ enum Other {
         /// The folder to write to.
         folder: PathBuf,
     },
+    /// Pack programs that were built for this machine as a Debian package, to try it out: it has no bill of
+    /// materials and no licences of others, so it must not be handed on. Prints its path.
+    DebianPackage {
+        /// The server.
+        server: PathBuf,
+        /// The command line.
+        program: PathBuf,
+        /// The folder to write to.
+        folder: PathBuf,
+    },
 }
 
 /// A file and its name.
@@ -100,6 +112,15 @@ fn main() -> Result<()> {
         "{} is no workspace",
         root.display()
     );
+    if let Some(Other::DebianPackage {
+        server,
+        program,
+        folder,
+    }) = arguments.other
+    {
+        let path = trial::write(&root, &server, &program, &folder)?;
+        return writeln!(std::io::stdout(), "{}", path.display()).context("cannot print the path");
+    }
     let toolchain = toolchain(&root)?;
     let seconds = programs::time_of_commit(&root)?;
     let release = if arguments.verify {

@@ -37,6 +37,7 @@ use commands::player::PlayerCommand;
 use commands::project::ProjectCommand;
 use commands::ready;
 use commands::restore::RestoreCommand;
+use commands::setup::SetupCommand;
 
 /// The game platform: auth service, hosting, runtime.
 #[derive(Parser)]
@@ -68,7 +69,7 @@ enum Command {
         #[command(subcommand)]
         command: PlayerCommand,
     },
-    /// The projects: list them, give one to another player
+    /// The projects: list them, create one, make a deploy token for one, give one to another player
     Project {
         #[command(subcommand)]
         command: ProjectCommand,
@@ -95,6 +96,9 @@ enum Command {
     /// Ask the running server, on PLATFORM_OPERATIONS_LISTEN, whether visitors can be sent to it. The
     /// exit code is 0 if they can
     Ready,
+    /// Set up a platform on a machine with the Debian package: write its settings for TLS of its own, start
+    /// it, and wait for its certificates. As root
+    Setup(SetupCommand),
     /// Print the settings in force, secrets hidden
     Config {
         /// Print the documentation of every setting instead (Markdown)
@@ -139,7 +143,8 @@ fn run(Arguments { config, command }: Arguments) -> Result<(), Failure> {
         Command::Project { command } => {
             let config = settings()?;
             on_store(&config, async |store| {
-                command.run(store, SystemClock.now()).await
+                let now = SystemClock.now();
+                command.run(store, &config, &SystemEntropy, now).await
             })
         }
         Command::Admin { command } => {
@@ -187,6 +192,7 @@ fn run(Arguments { config, command }: Arguments) -> Result<(), Failure> {
                 ended
             })
         }
+        Command::Setup(command) => printed(command.run(&SystemEntropy)),
         Command::Ready => printed(ready::run(&settings()?)),
         Command::Config { docs: true } => {
             print(&names::documentation());

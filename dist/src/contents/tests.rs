@@ -171,6 +171,33 @@ fn everything_that_the_units_name_is_installed() {
 }
 
 #[test]
+fn the_operators_command_runs_as_the_service_does() {
+    let folder = tempfile::tempdir().unwrap();
+    let root = Root::new();
+    root.install(&package(folder.path(), "1.2.3", None), &[]);
+    let mode = fs::metadata(root.path("usr/sbin/platformctl")).unwrap();
+    let mode = std::os::unix::fs::PermissionsExt::mode(&mode.permissions());
+    assert_eq!(mode & 0o777, 0o755);
+    let command = root.text("usr/sbin/platformctl");
+    let unit = root.text("usr/lib/systemd/system/platform-server.service");
+    let (user, group) = (values(&unit, "User")[0], values(&unit, "Group")[0]);
+    let started = values(&unit, "ExecStart")[0];
+    for part in [
+        format!("--uid={user} --gid={group} "),
+        format!("=EnvironmentFile={} ", values(&unit, "EnvironmentFile")[0]),
+        format!("=UMask={} ", values(&unit, "UMask")[0]),
+        format!("--setenv={} ", values(&unit, "Environment")[0]),
+        started.replace(" serve ", " ") + " \"$@\"\n",
+    ] {
+        assert!(command.contains(&part), "{part} in {command}");
+    }
+    assert!(
+        root.path("usr/share/platform-server/first-game/index.html")
+            .is_file()
+    );
+}
+
+#[test]
 fn an_upgrade_keeps_the_settings_and_a_removal_keeps_settings_and_data() {
     let folder = tempfile::tempdir().unwrap();
     let root = Root::new();

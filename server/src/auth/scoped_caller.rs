@@ -32,12 +32,21 @@ pub enum ScopedCaller {
 }
 
 impl ScopedCaller {
-    /// The account, or the one that created the token.
+    /// The account, or the one that created the token, with whom its requests are counted.
     #[must_use]
     pub const fn player(&self) -> Uuid {
         match self {
             Self::Account(caller, _) => caller.player,
             Self::Token(caller) => caller.token.created_by,
+        }
+    }
+
+    /// The player who is named as the maker of what the caller deploys; `None` for a token of the operator.
+    #[must_use]
+    pub fn maker(&self) -> Option<Uuid> {
+        match self {
+            Self::Account(caller, _) => Some(caller.player),
+            Self::Token(caller) => caller.token.creator(),
         }
     }
 

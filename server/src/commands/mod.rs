@@ -2,6 +2,7 @@
 
 pub(crate) mod admin;
 pub(crate) mod backup;
+pub(crate) mod deploy_token;
 pub(crate) mod doctor;
 pub(crate) mod events;
 pub(crate) mod keys;
@@ -12,6 +13,7 @@ pub(crate) mod progress;
 pub(crate) mod project;
 pub(crate) mod ready;
 pub(crate) mod restore;
+pub(crate) mod setup;
 
 /// Returns why the store that options name could not be opened, with the option. `names` are those of
 /// its database and of the one of log records.

@@ -4,22 +4,43 @@ use std::collections::HashMap;
 use std::fmt::Write as _;
 
 use clap::Subcommand;
+use platform_protocol::deploy_token::DEFAULT_DAYS;
+use platform_protocol::names::check_slug;
 use platform_server::clock::Millis;
+use platform_server::config::Config;
 use platform_server::domain::administration::Transferred;
 use platform_server::domain::audit::Actor;
 use platform_server::domain::errors::chain;
 use platform_server::domain::player::{REASON_CHARS, parse_reason};
+use platform_server::domain::project::Project;
 use platform_server::domain::takedown::{Authority, Change, Changed, GRACE, Standing};
+use platform_server::entropy::Entropy;
+use platform_server::origin::PlatformOrigin;
 use platform_server::store::{Store, StoreError};
 use uuid::Uuid;
 
 use crate::Failure;
+use crate::commands::deploy_token::{self, Making, TokenCommand};
 use crate::commands::player::{date, player_id};
 
 #[derive(Subcommand)]
 pub(crate) enum ProjectCommand {
     /// List the projects and their owners
     List,
+    /// Create a project that belongs to the platform, also where nobody can sign in yet
+    Create {
+        /// The project: 3 to 40 lower-case letters, digits or hyphens, a part of the game's address
+        #[arg(value_parser = new_slug)]
+        slug: String,
+        /// Create a deploy token as well, named `operator`, and print it for the only time
+        #[arg(long)]
+        deploy_token: bool,
+    },
+    /// The deploy tokens of a project
+    Token {
+        #[command(subcommand)]
+        command: TokenCommand,
+    },
     /// Give a project to another player
     Transfer {
         /// The project
@@ -53,6 +74,16 @@ pub(crate) enum ProjectCommand {
     },
 }
 
+/// The name of the deploy token that is created together with its project.
+const TOKEN_NAME: &str = "operator";
+
+fn new_slug(text: &str) -> Result<String, String> {
+    match check_slug(text) {
+        Ok(()) => Ok(text.to_owned()),
+        Err(error) => Err(error.sentence().to_owned()),
+    }
+}
+
 fn reason(text: &str) -> Result<String, String> {
     parse_reason(text).map(str::to_owned).ok_or_else(|| {
         format!(
@@ -64,9 +95,25 @@ fn reason(text: &str) -> Result<String, String> {
 
 impl ProjectCommand {
     /// Runs the command and returns its output.
-    pub(crate) async fn run(self, store: &dyn Store, now: Millis) -> Result<String, Failure> {
+    pub(crate) async fn run(
+        self,
+        store: &dyn Store,
+        config: &Config,
+        entropy: &dyn Entropy,
+        now: Millis,
+    ) -> Result<String, Failure> {
         let failed = |error: StoreError| chain(&error);
+        let origin = config.origin.clone();
+        let origin = origin.unwrap_or_else(|| PlatformOrigin::local(config.listen.port()));
+        let making = Making {
+            store,
+            entropy,
+            origin: &origin,
+            now,
+        };
         match self {
+            Self::Create { slug, deploy_token } => create(&making, slug, deploy_token).await,
+            Self::Token { command } => command.run(&making).await,
             Self::List => {
                 let standings = store.list_standings().await.map_err(failed)?;
                 let standings: HashMap<String, Standing> = standings.into_iter().collect();
@@ -108,6 +155,37 @@ impl ProjectCommand {
             }
         }
     }
+}
+
+/// Creates a project without an owner, and returns the output.
+async fn create(making: &Making<'_>, slug: String, with_token: bool) -> Result<String, Failure> {
+    let project = Project {
+        slug: slug.clone(),
+        owner: None,
+        created_at: making.now,
+    };
+    let by = Actor::Operator.into();
+    let added = making.store.add_project_within(project, u32::MAX, by);
+    match added.await {
+        Ok(()) => {}
+        Err(StoreError::Conflict { .. }) => {
+            return Err(format!(
+                "the name {slug} is taken; `project token create {slug} <name>` makes a deploy token, if it is the \
+                 project that you mean"
+            ));
+        }
+        Err(error) => return Err(chain(&error)),
+    }
+    let created = format!(
+        "{slug} is a project, which belongs to the platform until `project transfer` gives it to a player\n"
+    );
+    if !with_token {
+        return Ok(format!(
+            "{created}`project token create {slug} <name>` makes a deploy token, with which its game is deployed\n"
+        ));
+    }
+    let token = deploy_token::create(making, &slug, TOKEN_NAME, DEFAULT_DAYS).await?;
+    Ok(created + &token)
 }
 
 /// Describes why a project is not shown.

@@ -13,7 +13,7 @@ use crate::Failure;
 /// How long the server may take. It asks its store for two seconds at most.
 const ANSWERS: Duration = Duration::from_secs(5);
 /// The maximum number of bytes of its response.
-const BYTES: u64 = 16 * 1_024;
+const BYTES: u64 = 4 * 1_024 * 1_024;
 
 /// Returns what the server says about itself.
 ///
@@ -23,10 +23,7 @@ pub(crate) async fn run(config: &Config) -> Result<String, Failure> {
     let Some(listening) = config.operations_listen else {
         return Err("PLATFORM_OPERATIONS_LISTEN is not set, so the server cannot be asked".into());
     };
-    let address = SocketAddr::new(reached_at(listening.ip()), listening.port());
-    let answer = tokio::time::timeout(ANSWERS, ask(address)).await;
-    let answer = answer.map_err(|_| format!("{address} did not answer in time"))?;
-    let answer = answer.map_err(|error| format!("{address} does not answer: {error}"))?;
+    let answer = ask(listening, "/readyz").await?;
     let (head, body) = answer.split_once("\r\n\r\n").unwrap_or((&answer, ""));
     if head.starts_with("HTTP/1.1 200 ") {
         return Ok(format!("{body}\n"));
@@ -43,9 +40,20 @@ const fn reached_at(listening: IpAddr) -> IpAddr {
     }
 }
 
-async fn ask(address: SocketAddr) -> std::io::Result<String> {
+/// Asks the listener for operators for a path, and returns its whole response.
+///
+/// # Errors
+/// It does not answer, or not in time.
+pub(super) async fn ask(listening: SocketAddr, path: &str) -> Result<String, Failure> {
+    let address = SocketAddr::new(reached_at(listening.ip()), listening.port());
+    let answer = tokio::time::timeout(ANSWERS, response(address, path)).await;
+    let answer = answer.map_err(|_| format!("{address} did not answer in time"))?;
+    answer.map_err(|error| format!("{address} does not answer: {error}"))
+}
+
+async fn response(address: SocketAddr, path: &str) -> std::io::Result<String> {
     let mut stream = TcpStream::connect(address).await?;
-    let head = format!("GET /readyz HTTP/1.1\r\nHost: {address}\r\nConnection: close\r\n\r\n");
+    let head = format!("GET {path} HTTP/1.1\r\nHost: {address}\r\nConnection: close\r\n\r\n");
     stream.write_all(head.as_bytes()).await?;
     let mut answer = String::new();
     stream.take(BYTES).read_to_string(&mut answer).await?;

@@ -55,6 +55,7 @@ mod navigation;
 mod nodes;
 mod operations;
 mod operator;
+mod operator_projects;
 mod overload;
 mod own_games;
 mod pages;

@@ -29,6 +29,9 @@ const SIGNIFICANT: usize = ID + 20;
 /// are refused.
 pub const ENDED_KEPT: usize = 100;
 
+/// The creator of tokens that the operator made by a command of the server. No player has this id.
+pub const OPERATOR: Uuid = Uuid::nil();
+
 /// The text of a deploy token. The store has its [`TokenHash`].
 #[derive(Clone, PartialEq, Eq)]
 pub struct DeploySecret {
@@ -102,7 +105,7 @@ pub struct DeployToken {
     pub name: String,
     /// What it allows.
     pub scopes: Vec<Scope>,
-    /// The player who created it.
+    /// The player who created it, or [`OPERATOR`].
     pub created_by: Uuid,
     /// When it was created.
     pub created_at: Millis,
@@ -115,6 +118,12 @@ pub struct DeployToken {
 }
 
 impl DeployToken {
+    /// The player who created it; `None` for the operator.
+    #[must_use]
+    pub fn creator(&self) -> Option<Uuid> {
+        Some(self.created_by).filter(|player| *player != OPERATOR)
+    }
+
     /// Whether it is valid at `now`.
     #[must_use]
     pub const fn is_valid(&self, now: Millis) -> bool {

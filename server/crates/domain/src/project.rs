@@ -15,7 +15,7 @@ use crate::takedown::Standing;
 pub struct Project {
     /// Host label and audience.
     pub slug: String,
-    /// The owner; `None` for the demo.
+    /// The owner; `None` for the platform itself, which has the demo and what the operator created.
     pub owner: Option<Uuid>,
     /// When it was made.
     pub created_at: Millis,
@@ -31,7 +31,7 @@ const SHORT_ID: usize = 8;
 /// Who made a deployment, from where and why, if known.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Made {
-    /// The player who deployed it; `None` for the platform itself.
+    /// The player who deployed it; `None` for the platform itself, or a deploy token of the operator.
     pub by: Option<Uuid>,
     /// The program that sent it, such as `platform-cli/0.1.0`.
     pub client: Option<String>,
@@ -41,7 +41,7 @@ pub struct Made {
     pub message: Option<String>,
     /// The revision of its sources, such as a commit of git.
     pub revision: Option<String>,
-    /// The name of the deploy token that it was sent with; `by` created that token.
+    /// The name of the deploy token that it was sent with; `by` created that token, if a player did.
     pub deploy_token: Option<String>,
 }
 

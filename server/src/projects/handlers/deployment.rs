@@ -153,7 +153,7 @@ pub(super) async fn upload(
             environment,
             preview,
             made: Made {
-                by: Some(caller.player()),
+                by: caller.maker(),
                 client: client(headers),
                 network: Some(caller.source().network.clone()),
                 message,
