@@ -86,12 +86,27 @@ pub fn set_by_cargo() -> impl Iterator<Item = std::ffi::OsString> {
     })
 }
 
+/// Returns the path of a file that `cargo xtask test` makes once and keeps.
+///
+/// # Panics
+/// Panics if it is not there.
+#[must_use]
+pub fn kept_file(name: &str) -> PathBuf {
+    let path = cache().map(|cache| cache.join("platform-xtask").join(name));
+    path.filter(|path| path.is_file())
+        .unwrap_or_else(|| panic!("{name} was not found: `cargo xtask test` makes it"))
+}
+
+/// Returns the folder of what programs of this user keep.
+fn cache() -> Option<PathBuf> {
+    variable("XDG_CACHE_HOME")
+        .map(PathBuf::from)
+        .or_else(|| variable("HOME").map(|home| Path::new(&home).join(".cache")))
+}
+
 /// Returns the paths at which `cargo xtask` would have installed one of `programs`.
 fn kept(programs: &[&str]) -> Vec<PathBuf> {
-    let cache = variable("XDG_CACHE_HOME")
-        .map(PathBuf::from)
-        .or_else(|| variable("HOME").map(|home| Path::new(&home).join(".cache")));
-    let tools = cache.and_then(|cache| std::fs::read_dir(cache.join("platform-xtask")).ok());
+    let tools = cache().and_then(|cache| std::fs::read_dir(cache.join("platform-xtask")).ok());
     tools
         .into_iter()
         .flatten()

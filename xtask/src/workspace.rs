@@ -66,6 +66,11 @@ impl Workspace {
         self.tools.join(format!("python-{folder}"))
     }
 
+    /// The root folder of a Debian 12 without anything else, as a tar.
+    pub(crate) fn debian_root(&self) -> PathBuf {
+        self.tools.join("debian-12.tar")
+    }
+
     /// The version of wasm-bindgen that the root `Cargo.toml` pins.
     pub(crate) fn wasm_bindgen_version(&self) -> Result<String> {
         let manifest = self.root.join("Cargo.toml");

@@ -46,6 +46,7 @@ impl<'a> Machine<'a> {
                 .bin(self.workspace)
                 .is_ok_and(|bin| tool.programs().iter().all(|name| bin.join(name).is_file())),
             Check::NpmPackages(folder) => packages_are_current(&self.workspace.root.join(folder)),
+            Check::DebianRoot => self.workspace.debian_root().is_file(),
             Check::PythonPackages(folder) => {
                 let wanted = self.workspace.root.join(folder).join(REQUIREMENTS);
                 let installed = self.workspace.python(folder).join(REQUIREMENTS);

@@ -37,6 +37,7 @@ impl<'a> Fixer<'a> {
             Fix::CargoInstall(tool) => self.cargo_install(*tool),
             Fix::NpmPackages(folder) => self.npm(folder),
             Fix::PythonPackages(folder) => self.python(folder),
+            Fix::DebianRoot(packages) => self.debian_root(packages),
         }
     }
 
@@ -47,7 +48,7 @@ impl<'a> Fixer<'a> {
                 "this is no Debian; install what Debian calls `{names}` with your own package manager"
             );
         }
-        let is_root = output(self.command("id").arg("-u"))?.trim() == "0";
+        let is_root = self.is_root()?;
         let advice = format!(
             "try `sudo apt-get install {names}` by hand, or install the same programs in another way"
         );
@@ -58,6 +59,25 @@ impl<'a> Fixer<'a> {
         let mut arguments = vec!["install", "--yes", "--no-install-recommends"];
         arguments.extend(packages);
         run(&mut self.apt(is_root, &arguments)).context(advice)
+    }
+
+    /// Makes the tar of a root folder, under another name until it is complete.
+    fn debian_root(&self, packages: &[&str]) -> Result<()> {
+        let root = self.workspace.debian_root();
+        let unfinished = root.with_extension("unfinished.tar");
+        fs::create_dir_all(&self.workspace.tools).context("there is no room for tools")?;
+        let include = format!("--include={}", packages.join(","));
+        let words = ["mmdebstrap", "--variant=important", &include, "bookworm"];
+        let words = root_words(self.is_root()?, terminal::is_interactive(), &words);
+        let mut make = self.command(words[0]);
+        run(make.args(&words[1..]).arg(&unfinished))
+            .context("try the same command by hand; it needs a Debian mirror")?;
+        fs::rename(&unfinished, &root)
+            .with_context(|| format!("{} cannot be renamed", unfinished.display()))
+    }
+
+    fn is_root(&self) -> Result<bool> {
+        Ok(output(self.command("id").arg("-u"))?.trim() == "0")
     }
 
     fn apt(&self, is_root: bool, arguments: &[&str]) -> Command {
@@ -147,13 +167,18 @@ impl<'a> Fixer<'a> {
 /// An apt-get command without questions. Only `sudo` may ask for a password, and only on a
 /// terminal.
 fn apt_words<'a>(is_root: bool, is_interactive: bool, arguments: &[&'a str]) -> Vec<&'a str> {
+    let apt = ["env", "DEBIAN_FRONTEND=noninteractive", "apt-get"];
+    root_words(is_root, is_interactive, &[&apt[..], arguments].concat())
+}
+
+/// A command that only root may run.
+fn root_words<'a>(is_root: bool, is_interactive: bool, command: &[&'a str]) -> Vec<&'a str> {
     let mut words = match (is_root, is_interactive) {
         (true, _) => vec![],
         (false, true) => vec!["sudo"],
         (false, false) => vec!["sudo", "--non-interactive"],
     };
-    words.extend(["env", "DEBIAN_FRONTEND=noninteractive", "apt-get"]);
-    words.extend(arguments);
+    words.extend(command);
     words
 }
 

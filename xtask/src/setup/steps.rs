@@ -62,6 +62,8 @@ pub(super) enum Check {
     NpmPackages(&'static str),
     /// The Python packages of this folder match its `requirements.txt`.
     PythonPackages(&'static str),
+    /// The root folder of a bare Debian is in the user's cache.
+    DebianRoot,
 }
 
 /// How to do a step.
@@ -76,6 +78,8 @@ pub(super) enum Fix {
     NpmPackages(&'static str),
     /// Install the packages of this folder's `requirements.txt` into an environment of their own.
     PythonPackages(&'static str),
+    /// Make the root folder of a bare Debian, with these packages besides those that every Debian has.
+    DebianRoot(&'static [&'static str]),
 }
 
 /// A program from crates.io, kept in the user's cache by its version.
@@ -519,5 +523,24 @@ pub(super) const STEPS: &[Step] = &[
         without: "",
         check: Check::Programs(&["systemd-analyze"]),
         fix: Fix::Debian(&["systemd"]),
+    },
+    Step {
+        name: "mmdebstrap",
+        why: "makes the root folder of a bare Debian, on which the package is installed; `ip` and curl visit it",
+        must: &[Test],
+        may: &[],
+        without: "",
+        check: Check::Programs(&["mmdebstrap", "ip", "curl"]),
+        fix: Fix::Debian(&["mmdebstrap", "iproute2", "curl"]),
+    },
+    Step {
+        name: "a bare Debian 12",
+        why: "the new machine on which docs/hosting.md begins; downloads about 100 MB once",
+        must: &[Test],
+        may: &[],
+        without: "",
+        check: Check::DebianRoot,
+        // What apt would install with the package, as recommended: the test has no network.
+        fix: Fix::DebianRoot(&["ca-certificates", "dbus"]),
     },
 ];
