@@ -118,8 +118,10 @@ async fn a_games_worker_is_never_sent_away_and_the_game_plays_from_its_cache(sta
     assert_eq!(player(&stage).await, alone, "who stays");
     assert_eq!(asked(&world, "/"), [pages + 1, over]);
 
-    // Without the worker, the next page finds the browser's player again.
+    // Without the worker, the next visit finds the browser's player again. The worker ends with the last
+    // page that it controls.
     stage.run(UNREGISTER).await;
+    stage.open("about:blank").await;
     stage.open(&game_url(&world, "arena", "/other.html")).await;
     assert_eq!(player(&stage).await, sub, "{}", last_requests(&world));
     assert_eq!(asked(&world, "/")[1], over + 1);
