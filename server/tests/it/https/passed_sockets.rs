@@ -148,7 +148,7 @@ impl Recipe {
             changed.replace("//play.example", &format!("//{}", NAMES[0]))
         };
         let page = of_project("docs/hosting.md");
-        let (_, recipe) = page.split_once("**With [TLS of its own](#tls)**").unwrap();
+        let (_, recipe) = page.split_once("### With TLS of its own").unwrap();
         let (_, settings) = recipe.split_once("```toml\n").unwrap();
         let (settings, rest) = settings.split_once("```").unwrap();
         let (commands, _) = rest
