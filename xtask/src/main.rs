@@ -95,12 +95,15 @@ enum Task {
         #[arg(long)]
         explain: bool,
     },
-    /// Measure the server beside others, and fail where a stated goal is missed.
+    /// Measure the server compared with other servers, for about an hour on a machine that does nothing else, and
+    /// write target/bench.json. Installs nginx, Caddy, wrk and Node programs. Exits with 1 if a stated goal is missed,
+    /// and with 2 if it cannot be told on this machine.
     Bench {
-        /// How much of the large store is filled: 0.01 for a quick look.
+        /// How much is filled of the store of a million players and ten million log records, and how far --plot
+        /// goes: 0.01 for a quick look.
         #[arg(long, default_value_t = 1.0)]
         share: f64,
-        /// Measure only this part, and write no file.
+        /// Measure only this part, for some minutes, and write no file.
         #[arg(long)]
         only: Option<bench::Part>,
         /// Measure how time and memory grow with players, games and log records, and draw that in

@@ -80,7 +80,7 @@ async fn a_backend_is_refused_without_loss_then_saved_and_taken_away(stage: Stag
         true
     );
     stage.click("#tracing").await;
-    stage.says("Requests are traced now.").await;
+    stage.says("Calls carry a trace from now on.").await;
     assert_eq!(scene.environment("dev").await["trace_requests"], true);
     stage.press("Take away").await;
     stage.says("The backend is taken away.").await;
