@@ -74,7 +74,8 @@ enum Task {
         #[arg(long, default_value_t = 8787)]
         port: u16,
     },
-    /// Set up what is missing, build, and run every test.
+    /// Set up what is missing (browsers, PostgreSQL and other servers, Node programs), build, and run every test, which
+    /// takes about an hour. `cargo xtask test cluster` runs the tests that have `cluster` in their names.
     Test(test::Choice),
     /// Build runtime.js and the server.
     Build {
