@@ -257,6 +257,10 @@ async fn go_through_a_tab(stage: &Stage) {
     session.switch_to_window(tab.clone()).await.unwrap();
     let link = "a[href*='/frame?to=']";
     let link = poll::until("the page offers to go back", async || {
+        // Before its styles are there, the link is elsewhere.
+        let state = session.execute("return document.readyState", vec![]).await;
+        let state = state.ok()?.json().clone();
+        (state == "complete").then_some(())?;
         session.find(By::Css(link)).await.ok()
     })
     .await;
