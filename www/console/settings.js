@@ -164,9 +164,7 @@ class Settings {
 
   #trace() {
     const wanted = byId("tracing").checked;
-    const words = wanted
-      ? "Calls carry a trace from now on."
-      : "Calls carry no trace any more.";
+    const words = wanted ? "Calls carry a trace from now on." : "Calls carry no trace any more.";
     return this.#switch("tracing", { trace_requests: wanted }, words);
   }
 
