@@ -308,6 +308,27 @@ pub fn has_many_nonces(headers: &HeaderMap, secure: bool) -> bool {
     nonce_names(headers, secure).count() > MANY
 }
 
+/// Returns the `Set-Cookie` values that remove the nonces of a request, if it has many.
+#[must_use]
+pub fn clear_many_nonces(headers: &HeaderMap, secure: bool) -> Vec<HeaderValue> {
+    const AT_ONCE: usize = 64;
+    if !has_many_nonces(headers, secure) {
+        return Vec::new();
+    }
+    let prefix = nonce_name(secure, "");
+    let is_id = |id: &&[u8]| {
+        let base64url = |byte: &u8| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_');
+        id.len() == NONCE_ID_CHARS && id.iter().all(base64url)
+    };
+    nonce_names(headers, secure)
+        .filter_map(|name| name.strip_prefix(prefix.as_bytes()))
+        .filter(is_id)
+        .filter_map(|id| std::str::from_utf8(id).ok())
+        .take(AT_ONCE)
+        .map(|id| clear_nonce(secure, id))
+        .collect()
+}
+
 /// Whether a request has the nonce of another hand-off than the one with this id: another tab is
 /// under way, or somebody left the page in between.
 #[must_use]
@@ -501,6 +522,21 @@ mod tests {
         assert!(has_many_nonces(&own, true) && has_other_nonce(&own, true, "0"));
         assert!(!has_many_nonces(&plain, true) && !has_other_nonce(&plain, true, "0"));
         assert!(has_many_nonces(&plain, false) && has_other_nonce(&plain, false, "0"));
+    }
+
+    #[test]
+    fn many_nonces_are_removed_and_few_stay() {
+        let with = |count: usize| {
+            let names = (0..count).map(|id| format!("__Host-platform-continue-AbC-_00{id}=x"));
+            let names = names.chain(["__Host-platform-continue-?=x".to_owned()]);
+            let line = names.collect::<Vec<_>>().join("; ");
+            let value = HeaderValue::try_from(line).unwrap();
+            HeaderMap::from_iter([(header::COOKIE, value)])
+        };
+        assert!(clear_many_nonces(&with(3), true).is_empty());
+        let cleared = clear_many_nonces(&with(9), true);
+        assert_eq!(cleared.len(), 9);
+        assert_eq!(cleared[8], clear_nonce(true, "AbC-_008"));
     }
 
     #[test]

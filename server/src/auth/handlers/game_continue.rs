@@ -50,13 +50,16 @@ pub async fn handle(
         if !is_path(to) {
             return Err(ProblemCode::InvalidRequest.into());
         }
-        // Any site can lead a browser here, again and again.
+        if !opens_tab(&headers) {
+            return see_other(&format!("{}{to}", game.origin));
+        }
+        let mut response = hand_off::begin(&state, &game, to.to_owned(), false)?;
+        // Any site can lead a browser here, again and again: then only the last time counts.
         let secure = state.platform.origin.is_secure();
-        return if opens_tab(&headers) && !cookies::has_many_nonces(&headers, secure) {
-            hand_off::begin(&state, &game, to.to_owned(), false)
-        } else {
-            see_other(&format!("{}{to}", game.origin))
-        };
+        for cookie in cookies::clear_many_nonces(&headers, secure) {
+            response.headers_mut().append(header::SET_COOKIE, cookie);
+        }
+        return Ok(response);
     }
     let wanted = query.field(STATE)?.and_then(HandOffState::parse);
     let wanted = wanted.ok_or(ProblemCode::InvalidRequest)?;
