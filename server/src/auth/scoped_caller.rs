@@ -32,12 +32,13 @@ pub enum ScopedCaller {
 }
 
 impl ScopedCaller {
-    /// The account, or the one that created the token, with whom its requests are counted.
+    /// With whom its requests are counted: the account, the one that created the token, or a token of the
+    /// operator itself.
     #[must_use]
-    pub const fn player(&self) -> Uuid {
+    pub fn counted_with(&self) -> Uuid {
         match self {
             Self::Account(caller, _) => caller.player,
-            Self::Token(caller) => caller.token.created_by,
+            Self::Token(caller) => caller.token.creator().unwrap_or(caller.token.id),
         }
     }
 

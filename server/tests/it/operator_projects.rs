@@ -14,18 +14,29 @@ use crate::program::{Server, program};
 const PAGE: &[u8] =
     b"<!doctype html><head><script defer src=\"/__platform/runtime.js\"></script></head>";
 
-/// Deploys a page to production with this token. Returns status line and body of the response.
-fn deploy(server: &Server, slug: &str, token: &str) -> (String, Value) {
-    let body = archive(&[("index.html", PAGE)]);
+/// Begins a deploy of so many bytes to production with this token.
+fn begin_deploy(
+    server: &Server,
+    slug: &str,
+    token: &str,
+    (length, more): (usize, &str),
+) -> TcpStream {
     let mut stream = TcpStream::connect(("127.0.0.1", server.port)).unwrap();
     let head = format!(
         "PUT /api/projects/{slug}/environments/prod/deployment HTTP/1.1\r\n\
          Host: platform.localhost:{}\r\nAuthorization: Bearer {token}\r\n\
-         Content-Type: application/gzip\r\nContent-Length: {}\r\nConnection: close\r\n\r\n",
+         Content-Type: application/gzip\r\nContent-Length: {length}\r\n{more}\r\n",
         server.port,
-        body.len()
     );
     stream.write_all(head.as_bytes()).unwrap();
+    stream
+}
+
+/// Deploys a page to production with this token. Returns status line and body of the response.
+fn deploy(server: &Server, slug: &str, token: &str) -> (String, Value) {
+    let body = archive(&[("index.html", PAGE)]);
+    let end = (body.len(), "Connection: close\r\n");
+    let mut stream = begin_deploy(server, slug, token, end);
     stream.write_all(&body).unwrap();
     let mut answer = String::new();
     stream.read_to_string(&mut answer).unwrap();
@@ -163,4 +174,27 @@ fn tokens_of_the_operator_are_listed_and_revoked_by_name() {
         assert_eq!(output.status.code(), Some(2), "{arguments:?}");
     }
     server.stop("-TERM");
+}
+
+#[test]
+fn tokens_of_the_operator_do_not_wait_for_each_other() {
+    let directory = tempfile::tempdir().unwrap();
+    let data = directory.path();
+    let server = Server::start(&mut program(data));
+    let [one, two, three] = ["game-1", "game-2", "game-3"].map(|slug| {
+        let said = ran(data, &["project", "create", slug, "--deploy-token"]);
+        (slug, token(&said).to_owned())
+    });
+    // As many as one account may have under way.
+    let held = [one, two].map(|(slug, token)| {
+        let waits = (1_000, "Expect: 100-continue\r\n");
+        let mut stream = begin_deploy(&server, slug, &token, waits);
+        let mut asked = [0; 25];
+        stream.read_exact(&mut asked).unwrap();
+        assert_eq!(&asked, b"HTTP/1.1 100 Continue\r\n\r\n");
+        stream
+    });
+    let (status, answer) = deploy(&server, three.0, &three.1);
+    assert_eq!(status, "HTTP/1.1 201 Created", "{answer}");
+    drop(held);
 }

@@ -107,7 +107,7 @@ pub async fn handle(
     let after = query.after(&headers).map_err(invalid)?;
     let follower = state
         .streams
-        .follow(&project.slug, environment, caller.player())
+        .follow(&project.slug, environment, caller.counted_with())
         .ok_or_else(|| {
             too_many_requests(LATER)
                 .with_detail("You already follow too many logs. Close some of them.")
@@ -365,7 +365,9 @@ impl Follow {
         if self.state.platform.clock.now() >= self.caller.expires_at() {
             return Some(Reason::TokenExpired);
         }
-        if self.state.auth.suspensions.contains(&self.caller.player()) {
+        let suspensions = &self.state.auth.suspensions;
+        let maker = self.caller.maker();
+        if maker.is_some_and(|player| suspensions.contains(&player)) {
             return Some(Reason::NotAllowed);
         }
         if self.checked.elapsed() >= CHECK {

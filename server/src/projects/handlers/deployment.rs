@@ -162,7 +162,10 @@ pub(super) async fn upload(
             },
             limited: true,
         };
-        let upload = state.deployments.admit(caller.player(), length).await?;
+        let upload = state
+            .deployments
+            .admit(caller.counted_with(), length)
+            .await?;
         // Whatever becomes of it: unpacking and storing cost as much as the event.
         if let Err(refusal) = state.count_deploy(&caller, &target.slug).await {
             upload.remove().await;
