@@ -3,21 +3,25 @@
 use std::collections::HashMap;
 use std::io::{ErrorKind, Write as _};
 use std::net::SocketAddr;
-use std::os::unix::fs::OpenOptionsExt as _;
+use std::os::unix::fs::{MetadataExt as _, OpenOptionsExt as _, PermissionsExt as _, fchown};
 use std::path::{Path, PathBuf};
 
-use platform_server::config::{load, names};
+use platform_server::config::tls::TlsMode;
+use platform_server::config::{Config, load};
 use platform_server::entropy::Entropy;
 use platform_server::origin::PlatformOrigin;
-use toml_edit::{DocumentMut, value};
+use toml_edit::{DocumentMut, Item, Value};
 use zeroize::Zeroizing;
 
 use crate::Failure;
 
 /// The listener of operators, unless the settings have another one.
 const OPERATIONS: &str = "127.0.0.1:9090";
-/// The variable of the secret.
-const KEY_SECRET: &str = "PLATFORM_KEY_SECRET";
+/// The setting and the variable of the secret.
+const KEY_SECRET: (&str, &str) = ("key_secret", "PLATFORM_KEY_SECRET");
+/// The settings of TLS: where the server listens for visitors, and redirects them.
+const LISTEN: &str = "[::]:443";
+const REDIRECT_LISTEN: &str = "[::]:80";
 
 /// Where the Debian package has its files.
 pub(super) struct Files {
@@ -28,9 +32,18 @@ pub(super) struct Files {
 
 /// Files with their new contents, which the server accepts.
 pub(super) struct Made {
-    files: [(PathBuf, Zeroizing<String>, u32); 3],
+    files: [(PathBuf, Zeroizing<String>, Readers); 3],
     /// The listener of operators.
     pub(super) operations: SocketAddr,
+}
+
+/// Who may read a file.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Readers {
+    /// Its owner alone.
+    Owner,
+    /// Everybody, unless the file is there with other rights.
+    AsBefore,
 }
 
 impl Files {
@@ -60,20 +73,34 @@ impl Files {
                 self.settings.display()
             )
         })?;
-        let secrets = with_secret(read(&self.secrets)?.unwrap_or_default(), entropy);
         let named = |problem| format!("{}: {problem}", self.settings.display());
         let settings = with_tls(&before, origin, email).map_err(named)?;
-        let config = load::from_parts(Some(&settings), &variables(&secrets));
-        let config = config.map_err(|error| named(error.to_string()))?;
+        let mut secrets = read(&self.secrets)?.unwrap_or_default();
+        let has_secret = settings.contains_key(KEY_SECRET.0);
+        if !has_secret && !variables(&secrets).contains_key(KEY_SECRET.1) {
+            secrets = with_secret(secrets, entropy);
+        }
+        let settings = settings.to_string();
+        let config = load::from_parts(Some(&settings), &variables(&secrets)).map_err(|error| {
+            let (settings, secrets) = (self.settings.display(), self.secrets.display());
+            format!("{settings} with {secrets}: {error}")
+        })?;
+        if let Some(other) = overridden(&config, origin) {
+            return Err(format!(
+                "{} sets {other} to another value; remove the line, `setup` writes the setting to {}",
+                self.secrets.display(),
+                self.settings.display()
+            ));
+        }
         let operations = config
             .operations_listen
             .ok_or("no listener for operators")?;
         let sockets = sockets(operations);
         Ok(Made {
             files: [
-                (self.secrets.clone(), secrets, 0o600),
-                (self.settings.clone(), settings.into(), 0o644),
-                (self.sockets.clone(), sockets.into(), 0o644),
+                (self.secrets.clone(), secrets, Readers::Owner),
+                (self.settings.clone(), settings.into(), Readers::AsBefore),
+                (self.sockets.clone(), sockets.into(), Readers::AsBefore),
             ],
             operations,
         })
@@ -87,12 +114,12 @@ impl Made {
     /// One cannot be written.
     pub(super) fn write(&self) -> Result<Vec<String>, Failure> {
         let mut written = Vec::new();
-        for (path, text, mode) in &self.files {
+        for (path, text, readers) in &self.files {
             let path = path.as_path();
-            if read(path)?.is_some_and(|before| *before == **text) {
+            if read(path)?.is_some_and(|before| *before == **text) && !is_open(path, *readers) {
                 continue;
             }
-            replace(path, text, *mode).map_err(|error| {
+            replace(path, text, *readers).map_err(|error| {
                 format!("cannot write {}: {error}; run this as root", path.display())
             })?;
             written.push(path.display().to_string());
@@ -113,8 +140,14 @@ fn read(path: &Path) -> Result<Option<Zeroizing<String>>, Failure> {
     }
 }
 
+/// Whether others can read a file that is its owner's alone.
+fn is_open(path: &Path, readers: Readers) -> bool {
+    let others = std::fs::metadata(path).is_ok_and(|now| now.mode() & 0o077 != 0);
+    readers == Readers::Owner && others
+}
+
 /// Puts a file with this text in the place of another one.
-fn replace(path: &Path, text: &str, mode: u32) -> std::io::Result<()> {
+fn replace(path: &Path, text: &str, readers: Readers) -> std::io::Result<()> {
     if let Some(folder) = path.parent() {
         std::fs::create_dir_all(folder)?;
     }
@@ -125,14 +158,27 @@ fn replace(path: &Path, text: &str, mode: u32) -> std::io::Result<()> {
         _ => {}
     }
     let mut options = std::fs::OpenOptions::new();
-    let mut file = options.write(true).create_new(true).mode(mode).open(&new)?;
+    // Whatever the umask says, the rights are those that are set below.
+    let mut file = options
+        .write(true)
+        .create_new(true)
+        .mode(0o600)
+        .open(&new)?;
+    if readers == Readers::AsBefore {
+        let before = std::fs::metadata(path).ok();
+        if let Some(before) = &before {
+            fchown(&file, Some(before.uid()), Some(before.gid()))?;
+        }
+        let mode = before.map_or(0o644, |before| before.mode() & 0o777);
+        file.set_permissions(std::fs::Permissions::from_mode(mode))?;
+    }
     file.write_all(text.as_bytes())?;
     file.sync_all()?;
     std::fs::rename(&new, path)
 }
 
 /// Returns the settings with those of TLS; comments and other settings stay.
-fn with_tls(text: &str, origin: &PlatformOrigin, email: &str) -> Result<String, Failure> {
+fn with_tls(text: &str, origin: &PlatformOrigin, email: &str) -> Result<DocumentMut, Failure> {
     let document = text.parse::<DocumentMut>();
     let mut document = document.map_err(|error| error.message().to_owned())?;
     let origin = origin.to_string();
@@ -155,24 +201,49 @@ fn with_tls(text: &str, origin: &PlatformOrigin, email: &str) -> Result<String, 
     }
     for (name, new) in [
         ("origin", origin.as_str()),
-        ("listen", "[::]:443"),
-        ("redirect_listen", "[::]:80"),
+        ("listen", LISTEN),
+        ("redirect_listen", REDIRECT_LISTEN),
         ("tls", "acme"),
         ("acme_email", email),
     ] {
-        document[name] = value(new);
+        set(&mut document, name, new);
     }
     if !document.contains_key("operations_listen") {
-        document["operations_listen"] = value(OPERATIONS);
+        set(&mut document, "operations_listen", OPERATIONS);
     }
-    Ok(document.to_string())
+    Ok(document)
 }
 
-/// Returns the secrets with one for the keys, which is made unless it is there.
-fn with_secret(mut text: Zeroizing<String>, entropy: &dyn Entropy) -> Zeroizing<String> {
-    if variables(&text).contains_key(KEY_SECRET) {
-        return text;
+/// Sets a setting. The comment behind it stays.
+fn set(document: &mut DocumentMut, name: &str, new: &str) {
+    let mut new = Value::from(new);
+    if let Some(before) = document.get(name).and_then(Item::as_value) {
+        *new.decor_mut() = before.decor().clone();
     }
+    document[name] = Item::Value(new);
+}
+
+/// Returns the variable that sets another value than the settings of TLS for this address, if one does.
+fn overridden(config: &Config, origin: &PlatformOrigin) -> Option<&'static str> {
+    let redirects = config
+        .tls
+        .redirect_listen
+        .map(|address| address.to_string());
+    let wrong = [
+        ("PLATFORM_ORIGIN", config.origin.as_ref() != Some(origin)),
+        ("PLATFORM_TLS", config.tls.mode != TlsMode::Acme),
+        ("PLATFORM_LISTEN", config.listen.to_string() != LISTEN),
+        (
+            "PLATFORM_REDIRECT_LISTEN",
+            redirects.as_deref() != Some(REDIRECT_LISTEN),
+        ),
+    ];
+    let mut wrong = wrong.iter().filter(|(_, is_wrong)| *is_wrong);
+    wrong.next().map(|(name, _)| *name)
+}
+
+/// Returns the secrets with a new one for the keys.
+fn with_secret(mut text: Zeroizing<String>, entropy: &dyn Entropy) -> Zeroizing<String> {
     if !text.is_empty() && !text.ends_with('\n') {
         text.push('\n');
     }
@@ -181,18 +252,18 @@ fn with_secret(mut text: Zeroizing<String>, entropy: &dyn Entropy) -> Zeroizing<
     text.push_str(
         "# Seals the platform's keys in the store: keep a copy of it apart from the backups.\n",
     );
-    for part in [KEY_SECRET, "=", secret.as_str(), "\n"] {
+    for part in [KEY_SECRET.1, "=", secret.as_str(), "\n"] {
         text.push_str(part);
     }
     text
 }
 
-/// The settings among the variables of an environment file (systemd.exec(5)).
+/// The variables of an environment file (systemd.exec(5)).
 fn variables(text: &str) -> HashMap<String, String> {
     let lines = text.lines().map(str::trim);
     let pairs = lines.filter_map(|line| line.split_once('='));
     pairs
-        .filter(|(name, _)| name.starts_with(names::PREFIX))
+        .filter(|(name, _)| !name.starts_with(['#', ';']))
         .map(|(name, value)| {
             let bare = value.trim().trim_matches(['"', '\'']);
             (name.to_owned(), bare.to_owned())
@@ -301,6 +372,61 @@ mod tests {
             sockets.contains("ListenStream=127.0.0.1:9191\n"),
             "{sockets}"
         );
+    }
+
+    #[test]
+    fn secrets_of_services_and_of_the_settings_are_known() {
+        let machine = Machine::new();
+        let settings = "key_secret = \"0123456789abcdef0123456789abcdef\"\n\
+                        listen = \"127.0.0.1:8787\" # nginx\nbackup = \"s3://backups\"\n\n\
+                        [[identity_provider]]\nid = \"own\"\nname = \"Own\"\nissuer = \"https://id.example\"\n\
+                        client_id = \"platform\"\nclient_secret_env = \"OWN_SECRET\"\n";
+        std::fs::write(machine.path("etc/platform/platform.toml"), settings).unwrap();
+        let secrets = "# OWN_SECRET=old\nOWN_SECRET='own'\nAWS_ACCESS_KEY_ID=id\n\
+                       AWS_SECRET_ACCESS_KEY=key\nAWS_REGION=here\n";
+        std::fs::write(machine.path("etc/platform/secrets.env"), secrets).unwrap();
+        machine.set_up("https://play.example").unwrap();
+        let settings = machine.text("etc/platform/platform.toml");
+        assert!(
+            settings.contains("listen = \"[::]:443\" # nginx\n"),
+            "{settings}"
+        );
+        // A second secret would win over the one that seals the keys.
+        assert_eq!(machine.text("etc/platform/secrets.env"), secrets);
+    }
+
+    #[test]
+    fn settings_keep_their_readers_and_secrets_have_no_others() {
+        let machine = Machine::new();
+        let path = |name: &str| machine.path(&format!("etc/platform/{name}"));
+        let set = |name: &str, mode| {
+            let rights = std::fs::Permissions::from_mode(mode);
+            std::fs::set_permissions(path(name), rights).unwrap();
+        };
+        let mode = |name: &str| std::fs::metadata(path(name)).unwrap().permissions().mode() & 0o777;
+        set("platform.toml", 0o640);
+        machine.set_up("https://play.example").unwrap();
+        assert_eq!(mode("platform.toml"), 0o640);
+        set("secrets.env", 0o644);
+        machine.set_up("https://play.example").unwrap();
+        assert_eq!(mode("secrets.env"), 0o600);
+    }
+
+    #[test]
+    fn a_variable_that_wins_over_the_settings_is_refused() {
+        for (name, other) in [
+            ("PLATFORM_ORIGIN", "https://old.example"),
+            ("PLATFORM_LISTEN", "[::]:8443"),
+            ("PLATFORM_REDIRECT_LISTEN", "[::]:8080"),
+        ] {
+            let machine = Machine::new();
+            let secrets = format!("{name}={other}\n");
+            std::fs::write(machine.path("etc/platform/secrets.env"), &secrets).unwrap();
+            let refusal = machine.set_up("https://play.example").unwrap_err();
+            assert!(refusal.contains("secrets.env"), "{refusal}");
+            assert!(refusal.contains(name), "{refusal}");
+            assert_eq!(machine.text("etc/platform/secrets.env"), secrets);
+        }
     }
 
     #[test]

@@ -40,13 +40,14 @@ impl SetupCommand {
     pub(crate) async fn run(self, entropy: &dyn Entropy) -> Result<String, Failure> {
         let files = Files::below(Path::new("/"));
         let made = files.make(&self.origin, &self.acme_email, entropy)?;
-        for name in made.write()? {
+        let written = made.write()?;
+        for name in &written {
             eprintln!("platform-server: wrote {name}");
         }
         if let Some(missing) = without_address(&self.origin).await {
             eprintln!("platform-server: {missing}");
         }
-        service::start().await?;
+        service::start(!written.is_empty()).await?;
         eprintln!(
             "platform-server: it runs; waiting for the certificates of {} and {AUTH_LABEL}.{}",
             self.origin.host(),

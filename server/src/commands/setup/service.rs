@@ -23,21 +23,24 @@ const LOOK: Duration = Duration::from_millis(250);
 /// How many of its own certificates the server lacks. It is not there before the server has looked.
 const MISSING: &str = "platform_certificates_missing ";
 
-/// Starts the server with its present settings, also after a restart of the machine.
+/// Starts the server, also after a restart of the machine. If its settings are new, one that runs is
+/// stopped first.
 ///
 /// # Errors
 /// systemd could not; the server did not start.
-pub(super) async fn start() -> Result<(), Failure> {
-    systemctl("daemon-reload", &[]).await?;
-    // A socket is opened at its new address only if it was closed.
-    systemctl("stop", &UNITS).await?;
-    systemctl("enable", &UNITS).await?;
+pub(super) async fn start(is_new: bool) -> Result<(), Failure> {
+    if is_new {
+        systemctl("daemon-reload", &[]).await?;
+        // A socket is opened at its new address only if it was closed.
+        systemctl("stop", &UNITS).await?;
+    }
+    systemctl("enable", &[&["--quiet"], &UNITS[..]].concat()).await?;
     systemctl("start", &UNITS).await
 }
 
-async fn systemctl(act: &str, units: &[&str]) -> Result<(), Failure> {
+async fn systemctl(act: &str, arguments: &[&str]) -> Result<(), Failure> {
     let mut command = Command::new("systemctl");
-    command.args(["--quiet", act]).args(units);
+    command.arg(act).args(arguments);
     let output = command.stdin(Stdio::null()).output().await;
     let output = output.map_err(|error| format!("systemctl cannot be run: {error}"))?;
     if output.status.success() {
@@ -46,7 +49,8 @@ async fn systemctl(act: &str, units: &[&str]) -> Result<(), Failure> {
     let said = String::from_utf8_lossy(&output.stderr);
     let said = said.trim();
     Err(format!(
-        "systemctl {act} failed: {said}; `journalctl --unit platform-server` says more"
+        "systemctl {act} failed: {said}\n`journalctl --unit 'platform-server*'` says more. No other program may \
+         listen on the ports 80 and 443"
     ))
 }
 
@@ -74,7 +78,7 @@ pub(super) async fn wait_for_certificates(
         let host = origin.host();
         format!(
             "it runs, but has no certificates yet, and goes on trying: the certificate authority must reach \
-             port 443 of this machine at {host} and {AUTH_LABEL}.{host}. `journalctl --unit platform-server` has \
+             port 443 of this machine at {host} and {AUTH_LABEL}.{host}. `journalctl --unit 'platform-server*'` has \
              what it said, and `platformctl doctor` looks for what is missing"
         )
     })
