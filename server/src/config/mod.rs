@@ -43,6 +43,7 @@ use crate::store::GuestCap;
 pub use crate::web::limiter::{Period, Rate};
 use otlp::OtlpSettings;
 use provider::IdentityProvider;
+pub use services::Service;
 use tls::TlsSettings;
 
 /// A value that must never be shown or logged.

@@ -9,33 +9,47 @@ use super::{Config, Secret};
 /// The port of PostgreSQL.
 const POSTGRES: u16 = 5432;
 
+/// A service that the settings name.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Service {
+    /// Its name or IP address.
+    pub host: String,
+    /// Its port.
+    pub port: u16,
+    /// Whether it is reached over https. Then its public addresses may be shared with the sites of others, and
+    /// a client that asks them for another name never reaches the service: its certificate is for another name.
+    pub is_https: bool,
+}
+
 impl Config {
-    /// Returns the names and ports of the services that the settings name. A service of this
-    /// machine that is reached through a file has none.
+    /// Returns the services that the settings name, without those of this machine that are reached
+    /// through a file.
     #[must_use]
-    pub fn services(&self) -> Vec<(String, u16)> {
+    pub fn services(&self) -> Vec<Service> {
         let databases = [&self.postgres, &self.postgres_logs];
         let databases = databases.into_iter().flatten().map(Secret::expose);
         let bucket = self.s3.as_ref().and_then(|s3| s3.endpoint());
-        let bucket = bucket.and_then(host);
+        let bucket = bucket.and_then(|url| Url::parse(url).ok());
         let redis = self.redis.as_ref().map(Secret::expose);
         let redis = redis.and_then(RedisPlace::parse);
         let redis = redis.iter().flat_map(RedisPlace::servers);
         let databases = databases.flat_map(postgres_hosts);
-        let telemetry = self.otlp.endpoint.as_ref().and_then(place);
-        let services = databases.chain(redis).chain(bucket);
-        services.chain(telemetry).collect()
+        let others = databases.chain(redis).map(|(host, port)| Service {
+            host,
+            port,
+            is_https: false,
+        });
+        let urls = bucket.iter().chain(&self.otlp.endpoint);
+        others.chain(urls.filter_map(service_of_url)).collect()
     }
 }
 
-/// Returns the host and the port of a URL.
-fn host(url: &str) -> Option<(String, u16)> {
-    place(&Url::parse(url).ok()?)
-}
-
-fn place(url: &Url) -> Option<(String, u16)> {
-    let host = url.host_str()?.trim_matches(['[', ']']).to_owned();
-    Some((host, url.port_or_known_default()?))
+fn service_of_url(url: &Url) -> Option<Service> {
+    Some(Service {
+        host: url.host_str()?.trim_matches(['[', ']']).to_owned(),
+        port: url.port_or_known_default()?,
+        is_https: url.scheme() == "https",
+    })
 }
 
 /// Returns the hosts of `postgres://<user>:<password>@<host>:<port>,<host>:<port>/<database>`,
@@ -99,6 +113,7 @@ mod tests {
 
     use super::*;
     use crate::config::S3Settings;
+    use crate::config::otlp::OtlpSettings;
 
     #[test]
     fn every_host_of_every_service_is_found() {
@@ -113,17 +128,26 @@ mod tests {
                 variables: BTreeMap::from(variables),
                 ..S3Settings::default()
             }),
+            otlp: OtlpSettings {
+                endpoint: Url::parse("https://otlp.example").ok(),
+                ..OtlpSettings::default()
+            },
             ..Config::default()
         };
         let expected = [
-            ("db1.example", 5432),
-            ("10.0.0.2", 6432),
-            ("fd00::1", 5432),
-            ("fd00::2", 5433),
-            ("redis.example", 6379),
-            ("fd00::9", 9000),
+            ("db1.example", 5432, false),
+            ("10.0.0.2", 6432, false),
+            ("fd00::1", 5432, false),
+            ("fd00::2", 5433, false),
+            ("redis.example", 6379, false),
+            ("fd00::9", 9000, false),
+            ("otlp.example", 443, true),
         ];
-        let expected = expected.map(|(host, port)| (host.to_owned(), port));
+        let expected = expected.map(|(host, port, is_https)| Service {
+            host: host.to_owned(),
+            port,
+            is_https,
+        });
         assert_eq!(config.services(), expected);
         let local = secret("postgres://me@%2Fvar%2Frun%2Fpostgresql/platform");
         let local = Config {

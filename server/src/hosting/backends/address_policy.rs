@@ -261,7 +261,7 @@ fn is_localhost(name: &str) -> bool {
 }
 
 /// Whether this is a public address (by the special-purpose registries of RFC 6890).
-fn is_public(address: IpAddr) -> bool {
+pub(super) fn is_public(address: IpAddr) -> bool {
     match address.to_canonical() {
         IpAddr::V4(address) => {
             let [a, b, c, _] = address.octets();

@@ -1,11 +1,14 @@
 //! The sockets of the platform itself. A game whose backend is one of them would speak to the
 //! database or to the health checks with the platform's rights.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::net::{IpAddr, SocketAddr};
 use std::time::Duration;
 
 use arc_swap::ArcSwap;
+
+use super::address_policy::is_public;
+use crate::config::Service;
 
 /// The timeout for resolving one name.
 const LOOK_UP: Duration = Duration::from_secs(5);
@@ -16,8 +19,7 @@ const LOOK_UP: Duration = Duration::from_secs(5);
 pub struct OwnSockets {
     /// The sockets on which this node listens.
     listening: Vec<SocketAddr>,
-    /// The names and ports of the services.
-    services: Vec<(String, u16)>,
+    services: Vec<Service>,
     /// The addresses of services and of other nodes, by `<host>:<port>`, as each was resolved last.
     found: ArcSwap<HashMap<String, HashSet<SocketAddr>>>,
 }
@@ -26,10 +28,10 @@ impl OwnSockets {
     /// Creates the set for a node that listens on `listening` and uses `services`. Names count
     /// once [`OwnSockets::look_up`] has resolved them, addresses at once.
     #[must_use]
-    pub fn new(listening: Vec<SocketAddr>, services: Vec<(String, u16)>) -> Self {
-        let literals = services.iter().filter_map(|(host, port)| {
-            let address: IpAddr = host.parse().ok()?;
-            let socket = SocketAddr::new(address, *port);
+    pub fn new(listening: Vec<SocketAddr>, services: Vec<Service>) -> Self {
+        let literals = services.iter().filter_map(|service| {
+            let address: IpAddr = service.host.parse().ok()?;
+            let socket = SocketAddr::new(address, service.port);
             Some((socket.to_string(), HashSet::from([canonical(socket)])))
         });
         Self {
@@ -53,28 +55,35 @@ impl OwnSockets {
     /// Whether this is the name and port of a service.
     #[must_use]
     pub fn is_service(&self, host: &str, port: u16) -> bool {
-        self.services.iter().any(|(name, service)| {
-            *service == port && name.trim_end_matches('.').eq_ignore_ascii_case(host)
+        self.services.iter().any(|service| {
+            let name = service.host.trim_end_matches('.');
+            service.port == port && name.eq_ignore_ascii_case(host)
         })
     }
 
     /// Resolves the names of the services and of `nodes` (`<host>:<port>`) again. A name that
     /// cannot be resolved now keeps its addresses: the platform's sockets are still there, and a
-    /// backend may be an address.
+    /// backend may be an address. The public addresses of an https service are left out
+    /// ([`Service::is_https`]).
     pub async fn look_up(&self, nodes: Vec<String>) {
-        let services = self.services.iter();
-        let services = services.map(|(host, port)| match host.parse::<IpAddr>() {
-            Ok(address) => SocketAddr::new(address, *port).to_string(),
-            Err(_) => format!("{host}:{port}"),
+        let services = self.services.iter().map(|service| {
+            let shares = service.is_https;
+            match service.host.parse::<IpAddr>() {
+                Ok(address) => (SocketAddr::new(address, service.port).to_string(), false),
+                Err(_) => (format!("{}:{}", service.host, service.port), shares),
+            }
         });
-        let mut names: Vec<String> = services.chain(nodes).collect();
-        names.sort();
-        names.dedup();
+        let nodes = nodes.into_iter().map(|node| (node, false));
+        // What is also reached without https shares nothing.
+        let mut names = BTreeMap::new();
+        for (name, shares) in services.chain(nodes) {
+            *names.entry(name).or_insert(true) &= shares;
+        }
         let mut answers = Vec::with_capacity(names.len());
-        for name in names {
+        for (name, shares) in names {
             let look_up = tokio::time::timeout(LOOK_UP, tokio::net::lookup_host(&name)).await;
             let addresses = look_up.ok().and_then(Result::ok);
-            let addresses = addresses.map(|addresses| addresses.map(canonical).collect());
+            let addresses = addresses.map(|addresses| own_addresses(addresses, shares));
             answers.push((name, addresses));
         }
         self.keep(answers);
@@ -95,6 +104,15 @@ impl OwnSockets {
         }
         self.found.store(found.into());
     }
+}
+
+/// Returns which of the addresses of a name are the platform's own: if the name `shares` its public ones,
+/// the others.
+fn own_addresses(addresses: impl Iterator<Item = SocketAddr>, shares: bool) -> HashSet<SocketAddr> {
+    addresses
+        .map(canonical)
+        .filter(|address| !(shares && is_public(address.ip())))
+        .collect()
 }
 
 /// Returns an IPv4 address for one that is written as IPv6.
@@ -140,10 +158,32 @@ mod tests {
         assert!(own.contains(socket("10.1.0.7:5432")));
     }
 
+    #[test]
+    fn the_public_addresses_of_an_https_service_are_shared_with_others() {
+        let addresses = ["10.1.0.5:443", "[::ffff:10.1.0.6]:443", "203.0.114.7:443"].map(socket);
+        let own = own_addresses(addresses.into_iter(), true);
+        let private = ["10.1.0.5:443", "10.1.0.6:443"].map(socket);
+        assert_eq!(own, HashSet::from(private));
+        assert_eq!(own_addresses(addresses.into_iter(), false).len(), 3);
+        // An address that the settings name is the platform's, and so is the name itself.
+        let services = ["203.0.114.7", "otlp.example"].map(|host| Service {
+            host: host.to_owned(),
+            port: 443,
+            is_https: true,
+        });
+        let own = OwnSockets::new(Vec::new(), services.to_vec());
+        assert!(own.contains(socket("203.0.114.7:443")));
+        assert!(own.is_service("otlp.example", 443));
+    }
+
     #[tokio::test]
     async fn services_and_nodes_are_the_platforms_own() {
         let services = [("10.1.0.5", 5432), ("localhost", 9000), ("::1", 6379)];
-        let services = services.map(|(host, port)| (host.to_owned(), port));
+        let services = services.map(|(host, port)| Service {
+            host: host.to_owned(),
+            port,
+            is_https: false,
+        });
         let own = OwnSockets::new(vec![socket("127.0.0.1:8787")], services.to_vec());
         // What is an address already needs no look-up.
         assert!(own.contains(socket("10.1.0.5:5432")));
