@@ -213,7 +213,12 @@ fn serve_to_the_end(config: Config, telemetry: &Telemetry) -> Result<(), Failure
     let runtime = runtime()?;
     let served = runtime.block_on(async {
         let served = serve(config, telemetry.clone()).await;
-        // A server that stops has done this. One that could not start has log lines that say why.
+        if telemetry.is_on()
+            && let Err(cause) = &served
+        {
+            tracing::error!(cause, "the server ends");
+        }
+        // A server that stops has done this.
         telemetry.close().await;
         served
     });

@@ -44,7 +44,7 @@ pub(crate) struct Backlog {
     sent: AtomicU64,
     dropped: AtomicU64,
     failed: AtomicU64,
-    /// Why the last request failed.
+    /// Why the present request failed, if it has.
     cause: Mutex<Option<String>>,
     said_at: Mutex<Option<Instant>>,
 }
@@ -73,7 +73,7 @@ impl Backlog {
         admitted
     }
 
-    /// Notes why a request failed.
+    /// Notes why the present request failed. [`Backlog::finish`] says it.
     pub(crate) fn explain(&self, cause: String) {
         *self.cause.lock().unwrap_or_else(PoisonError::into_inner) = Some(cause);
     }
@@ -87,11 +87,11 @@ impl Backlog {
             &self.failed
         };
         counter.fetch_add(items as u64, Ordering::Relaxed);
+        let cause = self.take_cause();
         if let Err(error) = result
             && self.may_say()
         {
-            let cause = self.cause.lock().unwrap_or_else(PoisonError::into_inner);
-            let cause = cause.clone().unwrap_or_else(|| error.to_string());
+            let cause = cause.unwrap_or_else(|| error.to_string());
             tracing::warn!(
                 signal = self.signal.name(),
                 cause,
@@ -101,6 +101,11 @@ impl Backlog {
                  otlp_endpoint and its receiver; this is said once an hour at most"
             );
         }
+    }
+
+    fn take_cause(&self) -> Option<String> {
+        let mut cause = self.cause.lock().unwrap_or_else(PoisonError::into_inner);
+        cause.take()
     }
 
     /// Whether the log has not said it for long enough.
@@ -237,6 +242,14 @@ mod tests {
         assert!(backlog.admit() && backlog.admit() && !backlog.admit());
         backlog.finish(5, &Err(OTelSdkError::InternalFailure("down".to_owned())));
         assert_eq!(backlog.counts(), (2, 4, 5));
+    }
+
+    #[test]
+    fn a_request_that_fails_says_no_cause_of_an_earlier_one() {
+        let backlog = Backlog::new(Signal::Logs);
+        backlog.explain("the answer has status 500".to_owned());
+        backlog.finish(0, &Err(OTelSdkError::InternalFailure("failed".to_owned())));
+        assert_eq!(backlog.take_cause(), None);
     }
 
     #[tokio::test(start_paused = true)]
