@@ -279,6 +279,13 @@ pub fn may_ask_again(passed: Millis) -> bool {
     (-CLOCKS_DIFFER..LOST_ANSWER_MILLIS).contains(&passed)
 }
 
+/// Whether the sign-in of a device has ended by itself: it was not used for [`DEVICE_MILLIS`], or is older
+/// than [`DEVICE_LIFE_MILLIS`].
+#[must_use]
+pub const fn has_ended(signed_in_at: Millis, used_at: Millis, now: Millis) -> bool {
+    now - used_at >= DEVICE_MILLIS || now - signed_in_at >= DEVICE_LIFE_MILLIS
+}
+
 /// Whether a request at `now` comes too early after the one at `before`. False if the clock was set
 /// back.
 #[must_use]

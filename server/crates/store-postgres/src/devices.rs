@@ -5,7 +5,7 @@ use platform_domain::audit::{Actor, AuditKind, By};
 use platform_domain::clock::Millis;
 use platform_domain::device::{
     CODE_KEPT_MILLIS, DEVICE_LIFE_MILLIS, DEVICE_MILLIS, Device, FreshDevice, Refreshed, TokenHash,
-    may_ask_again,
+    has_ended, may_ask_again,
 };
 use platform_domain::player::{Player, PlayerState};
 use platform_store::{DeviceStore, StoreError};
@@ -111,11 +111,6 @@ impl Holder {
         end(transaction, whose, kind, by, now).await
     }
 
-    /// Whether the sign-in has ended, by itself.
-    const fn has_ended(&self, now: Millis) -> bool {
-        now - self.used_at >= DEVICE_MILLIS || now - self.signed_in_at >= DEVICE_LIFE_MILLIS
-    }
-
     /// Returns when `token` was first used, if it may be exchanged for a new one at `now`.
     fn accepts(&self, token: &TokenHash, now: Millis) -> Option<Millis> {
         if token.0 == self.current {
@@ -163,7 +158,7 @@ async fn refresh(
     let Some(holder) = lock_holder(transaction, token).await? else {
         return Ok(Refreshed::Unknown);
     };
-    if holder.has_ended(now) {
+    if has_ended(holder.signed_in_at, holder.used_at, now) {
         return Ok(Refreshed::Unknown);
     }
     let Some(rotated_at) = holder.accepts(token, now) else {

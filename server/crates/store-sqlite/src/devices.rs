@@ -6,7 +6,7 @@ use platform_domain::clock::Millis;
 use platform_domain::console_token;
 use platform_domain::device::{
     CODE_KEPT_MILLIS, DEVICE_LIFE_MILLIS, DEVICE_MILLIS, Device, FreshDevice, Refreshed, TokenHash,
-    may_ask_again,
+    has_ended, may_ask_again,
 };
 use platform_domain::player::PlayerState;
 use platform_store::{DeviceStore, StoreError};
@@ -123,11 +123,6 @@ impl Holder {
         end(connection, self.device, self.player, &self.client, why, now)
     }
 
-    /// Whether the sign-in has ended, by itself.
-    const fn has_ended(&self, now: Millis) -> bool {
-        now - self.used_at >= DEVICE_MILLIS || now - self.signed_in_at >= DEVICE_LIFE_MILLIS
-    }
-
     /// Returns when `token` was first used, if it may be exchanged for a new one at `now`.
     fn accepts(&self, token: &TokenHash, now: Millis) -> Option<Millis> {
         if token.0 == self.current {
@@ -172,7 +167,7 @@ fn refresh(
     let Some(holder) = holder(connection, token)? else {
         return Ok(Refreshed::Unknown);
     };
-    if holder.has_ended(now) {
+    if has_ended(holder.signed_in_at, holder.used_at, now) {
         return Ok(Refreshed::Unknown);
     }
     let Some(rotated_at) = holder.accepts(token, now) else {
