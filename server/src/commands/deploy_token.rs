@@ -111,7 +111,8 @@ async fn tokens(store: &dyn Store, slug: &str) -> Result<Vec<DeployToken>, Failu
     store.list_deploy_tokens(slug).await.map_err(failed)
 }
 
-fn no_project(slug: &str) -> Failure {
+/// Says that there is no such project, and how to find the right one.
+pub(crate) fn no_project(slug: &str) -> Failure {
     format!(
         "there is no project {}; `project list` shows all projects",
         slug.escape_default()
@@ -127,7 +128,7 @@ pub(crate) async fn create(
 ) -> Result<String, Failure> {
     let (store, now) = (making.store, making.now);
     let secret = DeploySecret::generate(making.entropy.uuid_v7(now), making.entropy);
-    let expires_at = expiry(now, days).unwrap_or(now);
+    let expires_at = expiry(now, days).ok_or("a deploy token lives for 1 to 365 days")?;
     let token = DeployToken {
         id: secret.id(),
         name: name.to_owned(),

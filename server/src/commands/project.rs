@@ -20,7 +20,7 @@ use platform_server::store::{Store, StoreError};
 use uuid::Uuid;
 
 use crate::Failure;
-use crate::commands::deploy_token::{self, Making, TokenCommand};
+use crate::commands::deploy_token::{self, Making, TokenCommand, no_project};
 use crate::commands::player::{date, player_id};
 
 #[derive(Subcommand)]
@@ -140,10 +140,7 @@ impl ProjectCommand {
                 match done.await.map_err(failed)? {
                     Transferred::Done => Ok(format!("{slug} belongs to {sub}\n")),
                     Transferred::Already => Ok(format!("{slug} belonged to {sub} before\n")),
-                    Transferred::NoProject => Err(format!(
-                        "there is no project {}; `project list` shows all projects",
-                        slug.escape_default()
-                    )),
+                    Transferred::NoProject => Err(no_project(&slug)),
                     Transferred::NoPlayer => Err(format!(
                         "there is no player {sub}; the id is `sub` in the player's tokens"
                     )),

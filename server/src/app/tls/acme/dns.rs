@@ -46,7 +46,10 @@ pub(super) enum DnsError {
 #[derive(Debug, thiserror::Error)]
 pub enum DnsCommandError {
     /// There is no such program.
-    #[error("PLATFORM_ACME_DNS_COMMAND: there is no program {0}; write its whole path")]
+    #[error(
+        "PLATFORM_ACME_DNS_COMMAND: there is no program {0} that the server's user may execute; write its \
+         whole path"
+    )]
     Missing(PathBuf),
     /// It is not a program, or not one for the server's user.
     #[error(
@@ -63,9 +66,18 @@ pub enum DnsCommandError {
 pub(in crate::app::tls) fn require(program: &Path) -> Result<(), DnsCommandError> {
     match which::which(program) {
         Ok(_) => Ok(()),
-        Err(_) if program.exists() => Err(DnsCommandError::NotExecutable(program.to_owned())),
+        Err(_) if has_folder(program) && program.exists() => {
+            Err(DnsCommandError::NotExecutable(program.to_owned()))
+        }
         Err(_) => Err(DnsCommandError::Missing(program.to_owned())),
     }
+}
+
+/// Whether a program is not looked for in the folders of `PATH`.
+fn has_folder(program: &Path) -> bool {
+    program
+        .parent()
+        .is_some_and(|folder| folder != Path::new(""))
 }
 
 /// Publishes and removes records.
