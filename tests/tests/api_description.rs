@@ -61,14 +61,20 @@ async fn examine(server: &Server, folder: &Path, caller: Caller) {
     assert!(report.status.success(), "{said}{errors}");
 }
 
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn every_answer_of_the_project_api_is_one_that_is_described() {
+/// A server with a project that was deployed, and its owner.
+async fn deployed() -> (TempDir, Server, Deployer) {
     let data = TempDir::with_prefix("platform-tests-").unwrap();
     let server = Server::start(data.path()).await;
     let owner = Deployer::new(&server).await;
     let page = vec![("index.html".to_owned(), b"<body>".to_vec())];
     let deployed = owner.deploy(archive(&page)).send().await.unwrap();
     assert_eq!(deployed.status(), 201);
+    (data, server, owner)
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn every_answer_of_the_project_api_is_one_that_is_described() {
+    let (data, server, owner) = deployed().await;
     let sub = claims(&owner.token).sub;
     let (granted, _) = server.operate(&["admin", "grant", &sub]);
     assert!(granted, "administration is described too");
@@ -86,12 +92,7 @@ async fn every_answer_of_the_project_api_is_one_that_is_described() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn whoever_has_no_part_in_a_project_is_answered_as_described_and_changes_nothing() {
-    let data = TempDir::with_prefix("platform-tests-").unwrap();
-    let server = Server::start(data.path()).await;
-    let owner = Deployer::new(&server).await;
-    let page = vec![("index.html".to_owned(), b"<body>".to_vec())];
-    let deployed = owner.deploy(archive(&page)).send().await.unwrap();
-    assert_eq!(deployed.status(), 201);
+    let (data, server, owner) = deployed().await;
     let project = async || {
         let answer = owner
             .call(Method::GET, "/api/projects/my-game")

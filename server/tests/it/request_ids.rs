@@ -2,11 +2,7 @@
 
 use axum::Router;
 use axum::routing::get;
-use platform_protocol::names::Environment;
 use platform_server::config::{Period, Rate};
-use platform_server::domain::audit::Actor;
-use platform_server::domain::environment_setting::EnvironmentSetting;
-use platform_server::domain::project::BackendSettings;
 use reqwest::{Method, RequestBuilder};
 use serde_json::{Value, json};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
@@ -141,22 +137,8 @@ async fn answers_of_a_backend_and_about_one_have_a_request_id() {
         (gone, "/api/x", 502),
         (silent.local_addr().unwrap(), "/api/x", 504),
     ] {
-        let settings = BackendSettings {
-            url: format!("http://{backend}"),
-            paths: vec!["/api/".to_owned()],
-        };
-        let state = &app.running.state;
-        let store = &*state.platform.store;
-        let (by, now) = (Actor::Own.into(), app.running.state.platform.clock.now());
-        let set = store.set_environment(
-            "demo",
-            Environment::Prod,
-            EnvironmentSetting::Backend(Some(settings)),
-            by,
-            now,
-        );
-        set.await.unwrap();
-        app.learn_games().await;
+        app.set_backend(&format!("http://{backend}"), &["/api/"])
+            .await;
         let answer = ask(app.get("demo", path), status, path).await;
         assert_ne!(answer.header("x-request-id"), Some("own"));
     }

@@ -2,10 +2,6 @@
 
 use std::time::Duration;
 
-use platform_protocol::names::Environment;
-use platform_server::domain::audit::Actor;
-use platform_server::domain::environment_setting::EnvironmentSetting;
-use platform_server::domain::project::BackendSettings;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::{TcpListener, TcpStream};
 
@@ -58,22 +54,7 @@ async fn a_request_that_never_ends_holds_the_stop_up_for_ten_seconds() {
     // a minute.
     let backend = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let url = format!("http://{}", backend.local_addr().unwrap());
-    let settings = BackendSettings {
-        url,
-        paths: vec!["/api/".to_owned()],
-    };
-    let state = &app.running.state;
-    let store = &state.platform.store;
-    let (by, now) = (Actor::Own.into(), state.platform.clock.now());
-    let set = store.set_environment(
-        "demo",
-        Environment::Prod,
-        EnvironmentSetting::Backend(Some(settings)),
-        by,
-        now,
-    );
-    set.await.unwrap();
-    app.learn_games().await;
+    app.set_backend(&url, &["/api/"]).await;
     let mut stream = TcpStream::connect(app.running.address).await.unwrap();
     let head = format!(
         "GET /api/x HTTP/1.1\r\nHost: demo.platform.localhost:{}\r\n\r\n",

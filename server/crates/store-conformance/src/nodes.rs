@@ -63,6 +63,7 @@ pub async fn every_change_that_nodes_keep_in_memory_raises_a_version(place: &dyn
     for setting in [
         EnvironmentSetting::Isolated(true),
         EnvironmentSetting::Frames(Frames::Platform),
+        EnvironmentSetting::Traced(true),
     ] {
         let set = store.set_environment(of.0, of.1, setting, own(), NOW);
         assert!(set.await.unwrap());
