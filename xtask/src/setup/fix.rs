@@ -132,7 +132,7 @@ impl<'a> Fixer<'a> {
 
     fn npm(&self, folder: &str) -> Result<()> {
         let folder = self.workspace.root.join(folder);
-        run(command("npm", &folder).args(["ci", "--no-audit", "--no-fund"]))
+        run(command("npm", &folder).args(["ci", "--no-audit", "--no-fund", "--loglevel=error"]))
             .context("try the same command by hand; it needs the npm registry")?;
         fs::copy(
             folder.join("package-lock.json"),
