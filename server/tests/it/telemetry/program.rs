@@ -69,6 +69,62 @@ async fn log_lines_are_sent_with_the_trace_of_their_request_and_to_the_last() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn log_lines_have_nothing_of_a_player() {
+    let collector = Collector::start().await;
+    let directory = tempfile::tempdir().unwrap();
+    let mut command = program(directory.path());
+    sending(&mut command, &collector);
+    command.env("PLATFORM_LOG", "info");
+    let server = Server::start(&mut command);
+    let origin = format!("Origin: http://demo.platform.localhost:{}\r\n", server.port);
+    let from = "X-Forwarded-For: 203.0.113.77\r\nUser-Agent: Ada-Lovelace\r\n";
+    let begun = format!("{origin}{from}Content-Length: 0\r\n");
+    let answer = server.ask("POST /token", "auth.platform.localhost", &begun);
+    let value = |before: &str, end: char| {
+        let (_, rest) = answer.split_once(before).unwrap();
+        rest.split(end).next().unwrap().to_owned()
+    };
+    let session = value("platform-session=", ';');
+    let token = value("\"access_token\":\"", '"');
+    let secret = "c2VjcmV0LW9mLWEtcGxheWVy";
+    let held = format!(
+        "{origin}{from}Cookie: platform-session={session}; other={secret}\r\n\
+         Authorization: Bearer {token}\r\nX-Request-Id: {secret}\r\n"
+    );
+    for (request, host) in [
+        ("POST /token", "auth"),
+        (
+            "GET /c2VjcmV0LW9mLWEtcGxheWVy?code=c2VjcmV0LW9mLWEtcGxheWVy",
+            "demo",
+        ),
+        ("GET /callback/none?code=c2VjcmV0LW9mLWEtcGxheWVy", "auth"),
+        ("GET /profile?c2VjcmV0LW9mLWEtcGxheWVy", "auth"),
+        ("GET /api/c2VjcmV0LW9mLWEtcGxheWVy", "demo"),
+        ("GET /", "c2vjcmv0lw9mlwetcgxhewvy"),
+        ("POST /__platform/logs", "demo"),
+    ] {
+        let host = format!("{host}.platform.localhost");
+        server.ask(request, &host, &held);
+    }
+    let (_, log, code) = server.stop("-TERM");
+    assert_eq!(code, Some(0), "{log}");
+    collector.log("stopping").await;
+    let sent = collector.everything();
+    let claims: Vec<&str> = token.split('.').collect();
+    for hidden in [
+        secret,
+        &secret.to_lowercase(),
+        &session,
+        claims[1],
+        claims[2],
+        "203.0.113",
+        "Lovelace",
+    ] {
+        assert!(!super::contains(&sent, hidden), "{hidden} was sent");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn log_lines_of_a_start_that_fails_are_sent() {
     let collector = Collector::start().await;
     let directory = tempfile::tempdir().unwrap();
