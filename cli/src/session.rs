@@ -1,6 +1,8 @@
 //! The caller's session: a token from the environment, or the stored sign-in, refreshed when it is
 //! due.
 
+use std::sync::OnceLock;
+
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use http::{Request, StatusCode, header, request};
@@ -42,6 +44,8 @@ fn sign_in_again(origin: &PlatformOrigin) -> Failure {
 pub(crate) struct Session {
     http: Http,
     given: Option<Secret>,
+    /// Whether the address was seen to be no game's.
+    is_no_game: OnceLock<()>,
     credentials: Credentials,
     as_administrator: bool,
 }
@@ -90,7 +94,7 @@ impl Session {
     /// Makes the session that the settings name.
     ///
     /// # Errors
-    /// `PLATFORM_TOKEN` is for another platform, so it is not sent.
+    /// `PLATFORM_TOKEN` is for another platform, or the caller named none, so it is not sent.
     pub(crate) fn new(
         http: Http,
         settings: &Settings,
@@ -99,11 +103,20 @@ impl Session {
         let given = settings.token.clone();
         if let Some(token) = &given
             && token.is_deploy_token()
-            && !is_well_formed(token.expose())
         {
-            return Err(Failure::usage(
-                "PLATFORM_TOKEN is not a complete deploy token: copy it again.",
-            ));
+            // A platform.toml from a stranger's game may name any origin, and the token works for
+            // whoever has it.
+            if !settings.named_by_caller {
+                return Err(Failure::usage(
+                    "PLATFORM_TOKEN is a deploy token, which is only sent to a platform that --origin \
+                     or PLATFORM_ORIGIN names: set one of them.",
+                ));
+            }
+            if !is_well_formed(token.expose()) {
+                return Err(Failure::usage(
+                    "PLATFORM_TOKEN is not a complete deploy token: copy it again.",
+                ));
+            }
         }
         let auth_url = settings.origin.auth_url();
         // A platform.toml from a stranger's game may name any origin.
@@ -119,6 +132,7 @@ impl Session {
         Ok(Self {
             http,
             given,
+            is_no_game: OnceLock::new(),
             credentials,
             as_administrator: settings.as_administrator,
         })
@@ -165,12 +179,33 @@ impl Session {
     /// No account is signed in, or the auth service issues no new token.
     pub(crate) async fn token(&self) -> Result<Secret, Failure> {
         if let Some(token) = &self.given {
+            if token.is_deploy_token() {
+                self.require_no_game().await?;
+            }
             return Ok(token.clone());
         }
         match self.credentials.look_up(self.http.origin())? {
             None => Err(sign_in_first(self.http.origin())),
             Some(entry) if entry.is_fresh(now()) => Ok(entry.access_token),
             Some(entry) => self.another_than(&entry.access_token).await,
+        }
+    }
+
+    /// Makes sure that the address is not a game's, whose backend would get the token.
+    async fn require_no_game(&self) -> Result<(), Failure> {
+        if self.is_no_game.get().is_some() {
+            return Ok(());
+        }
+        let origin = self.http.origin();
+        match self.http.named_platform().await {
+            Some(platform) if platform != *origin => Err(Failure::usage(format!(
+                "{origin} is an address of the platform {platform}, and not that platform itself, so \
+                 PLATFORM_TOKEN is not sent there: name the platform with --origin or PLATFORM_ORIGIN."
+            ))),
+            _ => {
+                let _ = self.is_no_game.set(());
+                Ok(())
+            }
         }
     }
 

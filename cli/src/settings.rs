@@ -32,6 +32,8 @@ pub(crate) struct Settings {
     pub(crate) origin: PlatformOrigin,
     /// Whether anything named the platform: it is not just the default.
     pub(crate) knows_platform: bool,
+    /// Whether an option or the environment named it, and not a file.
+    pub(crate) named_by_caller: bool,
     /// `PLATFORM_TOKEN`, which replaces signing in.
     pub(crate) token: Option<Secret>,
     /// The longest time to wait for the platform.
@@ -62,17 +64,6 @@ impl Settings {
             ("origin in platform.toml", manifest.origin.as_deref()),
         ]);
         let token = environment.token.clone();
-        // A platform.toml from a stranger's game may name any origin, and the token works for
-        // whoever has it.
-        if token.as_ref().is_some_and(Secret::is_deploy_token)
-            && options.origin.is_none()
-            && environment.origin.is_none()
-        {
-            return Err(Failure::usage(
-                "PLATFORM_TOKEN is a deploy token, which is only sent to a platform that --origin \
-                 or PLATFORM_ORIGIN names: set one of them.",
-            ));
-        }
         let (last, installed) = match named {
             Some(_) => (None, None),
             None => (last_origin(environment), installed::origin(environment)),
@@ -101,6 +92,7 @@ impl Settings {
         Ok(Self {
             origin,
             knows_platform,
+            named_by_caller: options.origin.is_some() || environment.origin.is_some(),
             token,
             timeout: options.timeout(),
             as_administrator: options.as_administrator,

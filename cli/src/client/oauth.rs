@@ -121,14 +121,7 @@ impl Http {
         &self,
         not_one: Failure,
     ) -> Result<PlatformOrigin, Failure> {
-        let request = Request::get(format!("{}{PLATFORM}", self.origin()));
-        let Ok(answer) = self.send(finish(request, empty())?).await else {
-            return Err(not_one);
-        };
-        let named = serde_json::from_slice::<Whereabouts>(&answer.body).ok();
-        let named = named.filter(|_| answer.status.is_success());
-        let platform = named.and_then(|named| named.origin.parse::<PlatformOrigin>().ok());
-        match platform {
+        match self.named_platform().await {
             Some(platform) if platform.is_above(self.origin()) => Ok(platform),
             Some(platform) => Err(Failure::failed(format!(
                 "{} says that it belongs to the platform {platform}. If you trust that platform, \
@@ -138,6 +131,19 @@ impl Http {
             ))),
             None => Err(not_one),
         }
+    }
+
+    /// Returns the platform that an address of a game or of an auth service names as its own. A
+    /// platform's own address names none.
+    pub(crate) async fn named_platform(&self) -> Option<PlatformOrigin> {
+        let request = Request::get(format!("{}{PLATFORM}", self.origin()));
+        let answer = self.send(finish(request, empty()).ok()?).await.ok()?;
+        let named = serde_json::from_slice::<Whereabouts>(&answer.body).ok();
+        named
+            .filter(|_| answer.status.is_success())?
+            .origin
+            .parse()
+            .ok()
     }
 
     /// Returns the origin below which games of this platform have their addresses. A platform that

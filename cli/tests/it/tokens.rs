@@ -178,3 +178,38 @@ async fn a_deploy_token_that_ended_is_explained_in_the_platforms_words() {
     let outcome = with_token(&home, &secret(), &logs).await.ended_with(3);
     assert!(last_line(&outcome.stderr).contains(detail), "{outcome:?}");
 }
+
+#[tokio::test]
+async fn a_deploy_token_is_not_sent_to_the_address_of_a_game() {
+    let platform = Platform::start().await;
+    let home = Home::of(&platform);
+    home.write("platform.toml", "slug = \"game\"\n");
+    home.write("dist/index.html", "<!doctype html>");
+    let whereabouts = json!({ "origin": platform.origin() });
+    platform.say("GET game /__platform/platform.json", &[(200, whereabouts)]);
+    let game = platform.origin().replace("://", "://game.");
+    let mut command = home.command(&["deploy"]);
+    command
+        .env("PLATFORM_TOKEN", secret())
+        .env("PLATFORM_ORIGIN", game);
+    let outcome = outcome(command).await.ended_with(2);
+    let said = last_line(&outcome.stderr);
+    assert!(said.contains(&platform.origin()), "{outcome:?}");
+    let path = "/api/projects/game/environments/dev/deployment";
+    assert_eq!(platform.seen(path).len(), 0);
+}
+
+#[tokio::test]
+async fn a_check_needs_no_platform_and_no_token() {
+    let platform = Platform::start().await;
+    let home = Home::of(&platform);
+    home.write(
+        "dist/index.html",
+        "<!doctype html><script defer src=\"/__platform/runtime.js\"></script>",
+    );
+    let mut command = home.command(&["check"]);
+    command
+        .env("PLATFORM_TOKEN", secret())
+        .env_remove("PLATFORM_ORIGIN");
+    outcome(command).await.succeeded();
+}
