@@ -24,7 +24,7 @@ use self::assemble::assemble;
 pub(super) use self::listeners::Listening;
 use self::listeners::listen_for_all;
 use self::open::{Opened, command_line, open, providers};
-pub use self::open::{open_keys, open_store};
+pub use self::open::{open_keys, open_store, unread_keys};
 use crate::app::backups::BackupsError;
 #[cfg(feature = "demo")]
 use crate::app::demo::{self, DemoError};
@@ -98,7 +98,7 @@ pub enum StartError {
     #[error("TLS cannot be set up")]
     Tls(#[from] rustls::Error),
     /// The certificates cannot be used.
-    #[error("PLATFORM_TLS_CERTIFICATES: {0}")]
+    #[error("PLATFORM_TLS_CERTIFICATES, with PLATFORM_TLS_KEYS")]
     Certificates(#[from] FileCertificateError),
     /// The ACME server cannot be used.
     #[error(transparent)]

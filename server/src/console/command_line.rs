@@ -27,7 +27,7 @@ const PIECE: usize = 256 * 1024;
 #[derive(Debug, thiserror::Error)]
 pub enum CommandLineError {
     /// A file cannot be read.
-    #[error("cli_folder: {} cannot be read: {source}", path.display())]
+    #[error("cli_folder: {} cannot be read; it is a folder of programs that a release has", path.display())]
     Unreadable {
         /// The file.
         path: PathBuf,

@@ -2,13 +2,15 @@
 //! change nothing.
 
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
 use async_trait::async_trait;
 use sha2::{Digest as _, Sha256};
+use tokio::sync::Mutex;
 
 use crate::config::tls::TlsSettings;
+use crate::domain::errors::chain;
 use crate::platform::Platform;
 use crate::platform::jobs::{Job, JobError, Schedule};
 use crate::web::certificates::{Certificate, CertificateError, Certificates};
@@ -25,7 +27,7 @@ const LARGEST: u64 = 1024 * 1024;
 #[derive(Debug, thiserror::Error)]
 pub enum FileCertificateError {
     /// A file cannot be read.
-    #[error("{path} cannot be read: {source}")]
+    #[error("{path} cannot be read")]
     Read {
         /// The file.
         path: PathBuf,
@@ -33,7 +35,7 @@ pub enum FileCertificateError {
         source: std::io::Error,
     },
     /// The content of a pair of files cannot be used.
-    #[error("{certificate} with {key}: {source}")]
+    #[error("{certificate} with {key}")]
     Content {
         /// The file of the certificate.
         certificate: PathBuf,
@@ -86,17 +88,17 @@ impl CertificateFiles {
     /// # Errors
     /// Why new files cannot be used, once for each change. The certificates stay.
     pub async fn look_again(&self) -> Result<bool, FileCertificateError> {
+        // One look at a time: a slower one has read older files.
+        let mut seen = self.seen.lock().await;
         let contents = read(&self.paths).await;
         let now = match &contents {
             Ok(contents) => fingerprint(contents),
-            Err(error) => Sha256::digest(error.to_string()).into(),
+            Err(error) => Sha256::digest(chain(error)).into(),
         };
-        let mut seen = self.seen.lock().unwrap_or_else(PoisonError::into_inner);
         if *seen == now {
             return Ok(false);
         }
         *seen = now;
-        drop(seen);
         self.certificates.replace(parse(&self.paths, &contents?)?);
         Ok(true)
     }
@@ -213,7 +215,7 @@ impl Job for ReadCertificates {
             Ok(true) => tracing::info!("new certificates of TLS are used"),
             Ok(false) => {}
             Err(error) => tracing::warn!(
-                %error,
+                error = chain(&error),
                 "the new files of TLS cannot be used; the certificates before them stay in use"
             ),
         }

@@ -18,6 +18,7 @@ use http_body_util::{BodyExt as _, Full};
 use hyper::client::conn::{http1, http2};
 use hyper_util::rt::{TokioExecutor, TokioIo};
 use platform_protocol::names::Environment;
+use platform_server::domain::errors::chain;
 use platform_server::web::serve::{ConnectionLimits, serve_with};
 use rcgen::{BasicConstraints, CertificateParams, CertifiedIssuer, IsCa, KeyPair};
 use rustls::pki_types::{CertificateDer, ServerName};
@@ -538,7 +539,7 @@ async fn new_files_are_used_and_bad_ones_change_nothing() {
         let path = folder.join(file);
         let before = std::fs::read(&path).unwrap();
         std::fs::write(&path, content).unwrap();
-        let refusal = files.look_again().await.unwrap_err().to_string();
+        let refusal = chain(&files.look_again().await.unwrap_err());
         assert!(
             refusal.contains(said) && refusal.contains(file),
             "{refusal}"
@@ -550,10 +551,10 @@ async fn new_files_are_used_and_bad_ones_change_nothing() {
     }
     let other = KeyPair::generate().unwrap();
     std::fs::write(folder.join("one.key"), other.serialize_pem()).unwrap();
-    let refusal = files.look_again().await.unwrap_err().to_string();
+    let refusal = chain(&files.look_again().await.unwrap_err());
     assert!(refusal.contains("another certificate"), "{refusal}");
     std::fs::remove_file(folder.join("two.pem")).unwrap();
-    let refusal = files.look_again().await.unwrap_err().to_string();
+    let refusal = chain(&files.look_again().await.unwrap_err());
     assert!(refusal.contains("cannot be read"), "{refusal}");
     assert_eq!(shown(&secure, "demo.platform.localhost").await, second);
 }
