@@ -46,7 +46,10 @@ fn everything_is_fine_on_a_platform_that_works() {
     let data = tempfile::tempdir().unwrap();
     let server = Server::start(&mut platform(data.path()));
     let backups = tempfile::tempdir().unwrap();
-    std::fs::write(backups.path().join("platform.tar"), "rows").unwrap();
+    // A tar without entries is as complete.
+    let mut tar = vec![0; 1_536];
+    tar[257..262].copy_from_slice(b"ustar");
+    std::fs::write(backups.path().join("platform.tar"), tar).unwrap();
     let folder = backups.path().to_str().unwrap();
     let output = doctor(data.path(), server.port, &["--json", "--backups", folder]);
     let said = String::from_utf8_lossy(&output.stdout);
@@ -112,6 +115,17 @@ fn what_is_wrong_is_said_with_what_to_do_and_the_exit_code() {
     assert_ne!(states["database"], ["wrong"]);
     // A server that does not run is no fault of the platform.
     assert_eq!(states["visit"], ["warning"]);
+}
+
+#[test]
+fn keys_that_the_settings_do_not_open_are_wrong() {
+    let data = tempfile::tempdir().unwrap();
+    let secret = "0123456789abcdef0123456789abcdef";
+    let server = Server::start(program(data.path()).env("PLATFORM_KEY_SECRET", secret));
+    server.stop("-TERM");
+    let output = doctor(data.path(), 1, &["--json"]);
+    assert_eq!(states(&output)["signing keys"], ["wrong"]);
+    assert_eq!(states(&output)["database"], ["fine"]);
 }
 
 #[test]

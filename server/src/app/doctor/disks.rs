@@ -1,7 +1,7 @@
 //! The data folder and its rights, the free space on the disks, and the age of backups.
 
 use std::fs::Metadata;
-use std::io::{Error, ErrorKind};
+use std::io::{Error, ErrorKind, Read as _, Seek as _, SeekFrom};
 use std::path::{Path, PathBuf};
 use std::time::UNIX_EPOCH;
 
@@ -129,7 +129,7 @@ fn backups(place: &Path, old: Millis, now: Millis) -> Finding {
     let shown = place.display();
     let make = "make one every day with `platform-server backup` (docs/hosting.md)";
     match newest(place) {
-        Ok(Some((name, made))) => {
+        Ok(Some(Newest { name, made, path })) if is_whole(&path) => {
             let age = now.saturating_sub(made).max(0);
             let found = format!("the newest, {name}, is {} hours old", age / HOUR);
             if age > old {
@@ -142,6 +142,11 @@ fn backups(place: &Path, old: Millis, now: Millis) -> Finding {
                 Finding::fine(CHECK, found)
             }
         }
+        Ok(Some(Newest { name, .. })) => Finding::wrong(
+            CHECK,
+            format!("the newest, {name}, is no complete tar"),
+            "make another one; `platform-server restore --check` says whether a backup can be restored",
+        ),
         Ok(None) => Finding::wrong(CHECK, format!("there is no file in {shown}"), make),
         Err(error) => Finding::wrong(CHECK, format!("{shown} cannot be read: {error}"), make),
     }
@@ -152,8 +157,33 @@ fn old(config: &Config) -> Millis {
     Millis::from(config.backup_hours) * HOUR + LATE
 }
 
-/// Returns name and time of the newest file that is not empty.
-fn newest(place: &Path) -> Result<Option<(String, Millis)>, Error> {
+/// The newest file of backups.
+struct Newest {
+    name: String,
+    made: Millis,
+    path: PathBuf,
+}
+
+/// Whether a file whose name is that of a tar has a tar's beginning and end (POSIX `ustar`). Other files
+/// are not looked at: they may be compressed or encrypted.
+fn is_whole(path: &Path) -> bool {
+    const BLOCK: usize = 512;
+    if path.extension().is_none_or(|extension| extension != "tar") {
+        return true;
+    }
+    let looks_whole = || {
+        let mut file = std::fs::File::open(path)?;
+        let (mut first, mut last) = ([0; BLOCK], [0; 2 * BLOCK]);
+        file.read_exact(&mut first)?;
+        file.seek(SeekFrom::End(-2 * BLOCK as i64))?;
+        file.read_exact(&mut last)?;
+        Ok::<_, Error>(first[257..].starts_with(b"ustar") && last == [0; 2 * BLOCK])
+    };
+    looks_whole().unwrap_or(false)
+}
+
+/// Returns the newest file that is not empty.
+fn newest(place: &Path) -> Result<Option<Newest>, Error> {
     let files: Vec<PathBuf> = if place.is_dir() {
         let entries = std::fs::read_dir(place)?;
         entries
@@ -179,8 +209,12 @@ fn newest(place: &Path) -> Result<Option<(String, Millis)>, Error> {
             .unwrap_or_default();
         let made = Millis::try_from(since.as_millis()).unwrap_or(Millis::MAX);
         let name = file.file_name().unwrap_or_default().to_string_lossy();
-        if newest.as_ref().is_none_or(|(_, last)| made > *last) {
-            newest = Some((name.into_owned(), made));
+        if newest.as_ref().is_none_or(|last: &Newest| made > last.made) {
+            newest = Some(Newest {
+                name: name.into_owned(),
+                made,
+                path: file,
+            });
         }
     }
     Ok(newest)
@@ -255,8 +289,19 @@ mod tests {
         assert_eq!(backups(&folder.path().join("none"), 0).state, State::Wrong);
         std::fs::write(folder.path().join("empty.tar"), "").unwrap();
         assert_eq!(backups(folder.path(), 0).state, State::Wrong);
-        std::fs::write(folder.path().join("one.tar"), "rows").unwrap();
-        let (name, made) = newest(folder.path()).unwrap().unwrap();
+        let one = folder.path().join("one.tar");
+        std::fs::write(&one, "rows").unwrap();
+        assert_eq!(backups(folder.path(), 0).state, State::Wrong, "no tar");
+        let mut tar = tar::Builder::new(Vec::new());
+        let mut header = tar::Header::new_ustar();
+        header.set_size(4);
+        header.set_cksum();
+        tar.append_data(&mut header, "rows", &b"rows"[..]).unwrap();
+        let tar = tar.into_inner().unwrap();
+        std::fs::write(&one, &tar[..tar.len() - 512]).unwrap();
+        assert_eq!(backups(folder.path(), 0).state, State::Wrong, "cut off");
+        std::fs::write(&one, &tar).unwrap();
+        let Newest { name, made, .. } = newest(folder.path()).unwrap().unwrap();
         assert_eq!(name, "one.tar");
         for (age, expected) in [(old, State::Fine), (old + 1, State::Wrong)] {
             assert_eq!(backups(folder.path(), made + age).state, expected, "{age}");

@@ -1,13 +1,15 @@
 //! What the platform uses: the database and the signing keys in it, Redis, the bucket, and the identity
 //! providers.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::time::{Instant, interval, timeout};
 
 use super::{Finding, Patient, certificates};
 use crate::app::data_folder::{FolderError, require_platform};
-use crate::app::start::open_store;
+use crate::app::start::{open_store, unread_keys};
+use crate::auth::keys::KeyError;
 use crate::auth::oidc::Providers;
 use crate::config::Config;
 use crate::config::tls::TlsMode;
@@ -65,14 +67,14 @@ async fn database(patient: &Patient<'_>) -> Vec<Finding> {
             return vec![Finding::wrong(CHECK, found, advice)];
         }
     };
-    let findings = contents(patient, &*store).await;
+    let findings = contents(patient, &store).await;
     // Nothing was written.
     let _ = store.close().await;
     findings
 }
 
 /// Looks at what is in an open store.
-async fn contents(patient: &Patient<'_>, store: &dyn Store) -> Vec<Finding> {
+async fn contents(patient: &Patient<'_>, store: &Arc<dyn Store>) -> Vec<Finding> {
     const CHECK: &str = "database";
     let asked = Instant::now();
     let keys = match store.list_keys().await {
@@ -95,14 +97,30 @@ async fn contents(patient: &Patient<'_>, store: &dyn Store) -> Vec<Finding> {
     } else {
         Finding::fine(CHECK, found)
     }];
-    findings.push(signing_keys(patient, &keys));
+    findings.push(match open_all(patient, store, keys.clone()) {
+        Ok(()) => signing_keys(patient, &keys),
+        Err(error) => {
+            let advice = "the server cannot start with these settings; docs/hosting.md, “Signing keys”, says more";
+            Finding::wrong("signing keys", chain(&error), advice)
+        }
+    });
     if patient.config.tls.mode == TlsMode::Acme {
-        findings.push(certificates::of_acme(patient, store).await);
+        findings.push(certificates::of_acme(patient, &**store).await);
     }
     if store.is_shared() {
-        findings.push(nodes(store).await);
+        findings.push(nodes(&**store).await);
     }
     findings
+}
+
+/// Whether the secrets of the settings open every key.
+fn open_all(
+    patient: &Patient<'_>,
+    store: &Arc<dyn Store>,
+    keys: Vec<StoredKey>,
+) -> Result<(), KeyError> {
+    let (clock, entropy) = (&patient.clock, &patient.entropy);
+    unread_keys(patient.config, store, clock, entropy)?.replace(keys)
 }
 
 /// The keys must be sealed on a public platform, and replaced in time.

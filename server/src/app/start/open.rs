@@ -63,7 +63,7 @@ pub(super) async fn open(
     if let Some(at) = last_write {
         nodes.calendar().compare_with_last_write(at);
     }
-    let keys = keys(config, &store, clock, entropy)?;
+    let keys = unread_keys(config, &store, clock, entropy)?;
     keys.heed_clock_of(Arc::clone(&nodes));
     keys.refresh().await?;
     let keys = Arc::new(keys);
@@ -182,13 +182,16 @@ pub async fn open_keys(
     clock: Arc<dyn Clock>,
     entropy: Arc<dyn Entropy>,
 ) -> Result<Arc<KeyRing>, StartError> {
-    let keys = keys(config, &store, &clock, &entropy)?;
+    let keys = unread_keys(config, &store, &clock, &entropy)?;
     keys.refresh().await?;
     Ok(Arc::new(keys))
 }
 
 /// Returns the signing keys, which are not read yet.
-fn keys(
+///
+/// # Errors
+/// A secret is too short.
+pub fn unread_keys(
     config: &Config,
     store: &Arc<dyn Store>,
     clock: &Arc<dyn Clock>,
@@ -230,7 +233,8 @@ fn warn_of_unsealed(origin: &PlatformOrigin, keys: &KeyRing) {
 /// Warns if a public platform has no identity provider: nobody can sign in, so there are no
 /// accounts, projects or administrators.
 fn warn_of_no_provider(config: &Config, origin: &PlatformOrigin) {
-    if origin.is_secure() && config.identity_providers.is_empty() {
+    let providers = &config.identity_providers;
+    if origin.is_secure() && providers.is_empty() && !DemoProvider::is_for(providers, origin) {
         tracing::warn!(
             "no identity provider is configured, so nobody can sign in, create a project or \
              administer; see docs/sign-in.md"

@@ -456,7 +456,10 @@ impl KeyRing {
     }
 
     /// Replaces the ring by one with these keys.
-    fn replace(&self, stored: Vec<StoredKey>) -> Result<(), KeyError> {
+    ///
+    /// # Errors
+    /// A key cannot be unsealed, or is damaged; the ring then stays unchanged.
+    pub fn replace(&self, stored: Vec<StoredKey>) -> Result<(), KeyError> {
         let present = self.ring.load();
         if present.keys.iter().map(|key| &key.stored).eq(&stored) {
             return Ok(());
