@@ -81,6 +81,9 @@ impl AdminCommand {
                 for sub in &config.admins {
                     let _ = writeln!(text, "{sub}  by PLATFORM_ADMINS");
                 }
+                if text.is_empty() {
+                    text.push_str("nobody is an administrator; `admin grant <id>` makes one\n");
+                }
                 Ok(text)
             }
         }

@@ -18,8 +18,8 @@ use platform_server::store::{Store, StoreError};
 
 use crate::Failure;
 
-/// What the operator's tokens allow: deploying to both environments.
-const SCOPES: [Scope; 2] = [Scope::DeployDev, Scope::DeployProd];
+/// What a token of the operator allows, unless it is created for something else: deploying to both environments.
+pub(crate) const SCOPES: [Scope; 2] = [Scope::DeployDev, Scope::DeployProd];
 
 #[derive(Subcommand)]
 pub(crate) enum TokenCommand {
@@ -33,6 +33,9 @@ pub(crate) enum TokenCommand {
         /// For how many days it is valid
         #[arg(long, default_value_t = DEFAULT_DAYS, value_parser = clap::value_parser!(u16).range(1..=i64::from(MAX_DAYS)))]
         days: u16,
+        /// What it allows, once for each: deploy-dev, deploy-prod or logs. Both kinds of deploys, if it is left out
+        #[arg(long, value_name = "scope", value_parser = scope)]
+        scope: Vec<Scope>,
     },
     /// List a project's deploy tokens, also those of its owner
     List {
@@ -46,6 +49,13 @@ pub(crate) enum TokenCommand {
         /// The token's name
         name: String,
     },
+}
+
+fn scope(text: &str) -> Result<Scope, String> {
+    Scope::from_name(text).ok_or_else(|| {
+        let known = Scope::ALL.map(Scope::as_str).join(", ");
+        format!("it is none of {known}")
+    })
 }
 
 fn name(text: &str) -> Result<String, String> {
@@ -67,7 +77,21 @@ impl TokenCommand {
     pub(crate) async fn run(self, making: &Making<'_>) -> Result<String, Failure> {
         let (store, now) = (making.store, making.now);
         match self {
-            Self::Create { slug, name, days } => create(making, &slug, &name, days).await,
+            Self::Create {
+                slug,
+                name,
+                days,
+                mut scope,
+            } => {
+                scope.sort_unstable();
+                scope.dedup();
+                let scopes = if scope.is_empty() {
+                    SCOPES.into()
+                } else {
+                    scope
+                };
+                create(making, &slug, (&name, scopes), days).await
+            }
             Self::List { slug } => {
                 let mut text = String::new();
                 for token in tokens(store, &slug).await? {
@@ -123,7 +147,7 @@ pub(crate) fn no_project(slug: &str) -> Failure {
 pub(crate) async fn create(
     making: &Making<'_>,
     slug: &str,
-    name: &str,
+    (name, scopes): (&str, Vec<Scope>),
     days: u16,
 ) -> Result<String, Failure> {
     let (store, now) = (making.store, making.now);
@@ -132,7 +156,7 @@ pub(crate) async fn create(
     let token = DeployToken {
         id: secret.id(),
         name: name.to_owned(),
-        scopes: SCOPES.into(),
+        scopes,
         created_by: OPERATOR,
         created_at: now,
         expires_at,

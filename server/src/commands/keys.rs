@@ -17,6 +17,10 @@ use platform_server::store::{SchemaPolicy, Store};
 
 use crate::Failure;
 
+/// What follows a new secret.
+const NEXT: &str = "the server needs it from now on: give it this secret and restart it, and keep a copy apart from the \
+                    backups\n";
+
 #[derive(Subcommand)]
 pub(crate) enum KeysCommand {
     /// List the keys and what each does now
@@ -61,8 +65,10 @@ impl KeysCommand {
                 let others = kept::reseal(config, &*store, &entropy).await;
                 match signing + others.map_err(|error| chain(&error))? {
                     0 => "every key was sealed under PLATFORM_KEY_SECRET before\n".to_owned(),
-                    1 => "1 key is sealed under PLATFORM_KEY_SECRET now\n".to_owned(),
-                    keys => format!("{keys} keys are sealed under PLATFORM_KEY_SECRET now\n"),
+                    1 => format!("1 key is sealed under PLATFORM_KEY_SECRET now; {NEXT}"),
+                    keys => {
+                        format!("{keys} keys are sealed under PLATFORM_KEY_SECRET now; {NEXT}")
+                    }
                 }
             }
         })

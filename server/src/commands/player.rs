@@ -123,7 +123,7 @@ fn start(text: &str) -> Result<String, String> {
 pub(crate) fn player_id(text: &str) -> Result<Uuid, String> {
     text.parse().map_err(|_| {
         "name a player by id, such as 0190b3c4-…: it is `sub` in the player's tokens and in the \
-         data of the game's backend"
+         data of the game's backend, and `player find <name>` prints it"
             .to_owned()
     })
 }
@@ -198,7 +198,12 @@ impl PlayerCommand {
                     .await
                     .map_err(failed)?;
                 let kept = if kept {
-                    "is kept, and can sign in again"
+                    match player.state {
+                        PlayerState::Guest => {
+                            "is kept; as a guest without a session, nobody can play as this player any more"
+                        }
+                        _ => "is kept, and can sign in again",
+                    }
                 } else {
                     "was not to be deleted"
                 };
@@ -246,6 +251,9 @@ async fn guests(
             let seen = date(holding.seen_at);
             let _ = writeln!(text, "{address}  {guests} {word}, the last at {seen}");
         }
+        if text.is_empty() {
+            text.push_str("no address holds guests\n");
+        }
         return Ok(text);
     };
     let address = address.to_string();
@@ -253,6 +261,9 @@ async fn guests(
     for guest in held.map_err(failed)? {
         let (sub, name, seen) = (guest.id, guest.username, date(guest.seen_at));
         let _ = writeln!(text, "{sub}  {name}, last here {seen}");
+    }
+    if text.is_empty() {
+        let _ = writeln!(text, "{address} holds no guests");
     }
     Ok(text)
 }

@@ -138,7 +138,9 @@ impl ProjectCommand {
             Self::Transfer { slug, sub } => {
                 let done = store.transfer_project(&slug, sub, Actor::Operator.into(), now);
                 match done.await.map_err(failed)? {
-                    Transferred::Done => Ok(format!("{slug} belongs to {sub}\n")),
+                    Transferred::Done => Ok(format!(
+                        "{slug} belongs to {sub}; the deploy tokens that it had are revoked\n"
+                    )),
                     Transferred::Already => Ok(format!("{slug} belonged to {sub} before\n")),
                     Transferred::NoProject => Err(no_project(&slug)),
                     Transferred::NoPlayer => Err(format!(
@@ -181,7 +183,13 @@ async fn create(making: &Making<'_>, slug: String, with_token: bool) -> Result<S
             "{created}`project token create {slug} <name>` makes a deploy token, with which its game is deployed\n"
         ));
     }
-    let token = deploy_token::create(making, &slug, TOKEN_NAME, DEFAULT_DAYS).await?;
+    let token = deploy_token::create(
+        making,
+        &slug,
+        (TOKEN_NAME, deploy_token::SCOPES.into()),
+        DEFAULT_DAYS,
+    )
+    .await?;
     Ok(created + &token)
 }
 

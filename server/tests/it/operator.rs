@@ -68,7 +68,10 @@ fn an_administrator_is_granted_and_revoked_beside_a_running_server() {
     let (_, said) = run(data, &["admin", "revoke", &sub]);
     assert_eq!(said, format!("{sub} is no longer an administrator\n"));
     assert!(ask_for_demo(&server, &cookie).contains(" 403 "));
-    assert_eq!(run(data, &["admin", "list"]).1, "");
+    assert_eq!(
+        run(data, &["admin", "list"]).1,
+        "nobody is an administrator; `admin grant <id>` makes one\n"
+    );
 
     let (passing, _) = guest(&server);
     let (code, said) = run(data, &["admin", "grant", &passing]);
@@ -95,7 +98,10 @@ fn a_project_is_listed_and_given_away_beside_a_running_server() {
     assert_eq!(code, Some(0));
     assert!(list.starts_with("demo  the platform, since 20"), "{list}");
     let (_, said) = run(data, &["project", "transfer", "demo", &sub]);
-    assert_eq!(said, format!("demo belongs to {sub}\n"));
+    assert_eq!(
+        said,
+        format!("demo belongs to {sub}; the deploy tokens that it had are revoked\n")
+    );
     assert!(ask_for_demo(&server, &cookie).contains(" 200 "));
     let (_, list) = run(data, &["project", "list"]);
     assert!(list.starts_with(&format!("demo  {sub}, since ")), "{list}");
@@ -157,7 +163,10 @@ fn players_are_found_by_name_and_by_the_address_that_holds_them() {
         let line = format!("{sub}  {name}, last here 20");
         assert!(held.contains(&line) && held.contains(&other), "{held}");
     }
-    assert_eq!(run(data, &["player", "guests", "2001:db8::1"]).1, "");
+    assert_eq!(
+        run(data, &["player", "guests", "2001:db8::1"]).1,
+        "2001:db8::/64 holds no guests\n"
+    );
     let mut wrong = program(data);
     let wrong = wrong.args(["player", "guests", "10.0.0.0/8"]).output();
     assert_eq!(wrong.unwrap().status.code(), Some(2));
@@ -341,7 +350,11 @@ fn keys_are_sealed_under_another_secret_beside_a_running_server() {
     let (code, said) = reseal(&[(secret, &first)]);
     assert_eq!(
         (code, said.as_str()),
-        (Some(0), "1 key is sealed under PLATFORM_KEY_SECRET now\n")
+        (
+            Some(0),
+            "1 key is sealed under PLATFORM_KEY_SECRET now; the server needs it from now on: give it this secret \
+             and restart it, and keep a copy apart from the backups\n"
+        )
     );
     // The running server has the key.
     assert!(guest(&server).0.len() > 30);

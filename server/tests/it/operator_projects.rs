@@ -198,3 +198,28 @@ fn tokens_of_the_operator_do_not_wait_for_each_other() {
     assert_eq!(status, "HTTP/1.1 201 Created", "{answer}");
     drop(held);
 }
+
+#[test]
+fn a_token_of_the_operator_allows_what_is_asked_for() {
+    let directory = tempfile::tempdir().unwrap();
+    let data = directory.path();
+    let server = Server::start(&mut program(data));
+    ran(data, &["project", "create", "game-1"]);
+    let create = ["project", "token", "create", "game-1"];
+    let mut wrong = program(data);
+    let wrong = wrong.args(create).args(["ci", "--scope", "all"]);
+    let wrong = wrong.output().unwrap();
+    assert_eq!(wrong.status.code(), Some(2));
+    let said = String::from_utf8_lossy(&wrong.stderr);
+    assert!(said.contains("deploy-dev, deploy-prod, logs"), "{said}");
+    let logs = ["logs", "--scope", "logs", "--scope", "logs"];
+    ran(data, &[&create[..], &logs].concat());
+    ran(data, &[&create[..], &["ci"]].concat());
+    let list = ran(data, &["project", "token", "list", "game-1"]);
+    assert!(list.contains("logs  logs, valid until "), "{list}");
+    assert!(
+        list.contains("ci  deploy-dev, deploy-prod, valid"),
+        "{list}"
+    );
+    server.stop("-TERM");
+}
