@@ -586,7 +586,6 @@ pub const SETTINGS: [Setting; 65] = [
 pub fn documentation() -> String {
     let mut page = String::from(
         "# Settings\n\n\
-         Made by `platform-server config --docs`; edit `server/src/config/names.rs` instead.\n\n\
          `platform-server serve --config platform.toml` reads the file; an environment variable wins\n\
          over it. Unknown names, unreadable values and settings that contradict each other stop the\n\
          start with one line that names the setting. `platform-server config` prints what is in force.\n\n\
@@ -600,7 +599,7 @@ pub fn documentation() -> String {
             row.variable(),
             row.name,
             row.default,
-            row.meaning
+            row.meaning.replace('|', "\\|")
         );
     }
     page.push_str(
@@ -615,7 +614,8 @@ pub fn documentation() -> String {
          client_secret_env = \"GOOGLE_SECRET\" # or client_secret, or client_secret_file\n\
          scopes = [\"openid\"]\n```\n\n\
          Their form is checked at the start. The provider itself is first asked when somebody signs in; see \
-         [sign-in.md](sign-in.md).\n",
+         [sign-in.md](sign-in.md).\n\n\
+         This page is made by `platform-server config --docs` from `server/src/config/names.rs`.\n",
     );
     page
 }

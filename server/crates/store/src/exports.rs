@@ -454,6 +454,15 @@ mod tests {
     ];
 
     #[test]
+    fn the_document_names_every_section() {
+        let document = include_str!("../../../../docs/privacy.md");
+        for section in SECTIONS {
+            let name = format!("`{}`", section.name);
+            assert!(document.contains(&name), "{name}");
+        }
+    }
+
+    #[test]
     fn every_table_that_names_a_player_is_exported() {
         for trace in TRACES {
             let is_exported = SECTIONS.iter().any(|section| {
