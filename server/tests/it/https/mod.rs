@@ -18,6 +18,7 @@ use http_body_util::{BodyExt as _, Full};
 use hyper::client::conn::{http1, http2};
 use hyper_util::rt::{TokioExecutor, TokioIo};
 use platform_protocol::names::Environment;
+use platform_server::app::tls::files::CertificateFiles;
 use platform_server::domain::errors::chain;
 use platform_server::web::serve::{ConnectionLimits, serve_with};
 use rcgen::{BasicConstraints, CertificateParams, CertifiedIssuer, IsCa, KeyPair};
@@ -521,15 +522,25 @@ async fn shown(secure: &Secure, name: &str) -> CertificateDer<'static> {
     certificates[0].clone().into_owned()
 }
 
+/// The same after the server has looked at its files.
+async fn shown_now(secure: &Secure, name: &str) -> CertificateDer<'static> {
+    // What it finds is tested with other ones.
+    let _ = secure.files().look_again().await;
+    shown(secure, name).await
+}
+
 #[tokio::test]
 async fn new_files_are_used_and_bad_ones_change_nothing() {
     let secure = Secure::start().await;
-    let (files, folder) = (secure.files(), secure.app.directory.path());
+    let folder = secure.app.directory.path();
+    // The server looks at them as well, at times of its own.
+    let settings = &secure.app.running.state.platform.config.tls;
+    let files = CertificateFiles::open(settings).await.unwrap();
     let first = shown(&secure, "demo.platform.localhost").await;
     assert!(!files.look_again().await.unwrap(), "nothing has changed");
     secure.authority.certify(folder, "one", &NAMES);
     assert!(files.look_again().await.unwrap());
-    let second = shown(&secure, "demo.platform.localhost").await;
+    let second = shown_now(&secure, "demo.platform.localhost").await;
     assert_ne!(first, second);
     for (file, content, said) in [
         ("one.pem", "", "no certificate"),
@@ -545,7 +556,7 @@ async fn new_files_are_used_and_bad_ones_change_nothing() {
             "{refusal}"
         );
         assert!(!files.look_again().await.unwrap(), "it is said once");
-        assert_eq!(shown(&secure, "demo.platform.localhost").await, second);
+        assert_eq!(shown_now(&secure, "demo.platform.localhost").await, second);
         std::fs::write(&path, before).unwrap();
         assert!(files.look_again().await.unwrap());
     }
@@ -556,7 +567,7 @@ async fn new_files_are_used_and_bad_ones_change_nothing() {
     std::fs::remove_file(folder.join("two.pem")).unwrap();
     let refusal = chain(&files.look_again().await.unwrap_err());
     assert!(refusal.contains("cannot be read"), "{refusal}");
-    assert_eq!(shown(&secure, "demo.platform.localhost").await, second);
+    assert_eq!(shown_now(&secure, "demo.platform.localhost").await, second);
 }
 
 #[tokio::test]
