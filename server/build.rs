@@ -9,6 +9,7 @@ use std::error::Error;
 use std::fmt::Write as _;
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
+use std::process::Command;
 use std::{env, fs};
 
 use flate2::Compression;
@@ -26,6 +27,23 @@ const STYLES: [&str; 7] = [
     "admin",
     "documents",
 ];
+
+/// The first version of glibc that reads packed relocations.
+const PACKED: (u32, u32) = (2, 36);
+
+/// Has the linker pack the addresses that are set at the start, if the program runs where it is built: an idle
+/// server then takes 4 MB less, and does not start on a machine with an older glibc.
+fn pack_relocations(runs_here: bool) {
+    let said = Command::new("getconf").arg("GNU_LIBC_VERSION").output();
+    let version = said.ok().and_then(|said| {
+        let said = String::from_utf8(said.stdout).ok()?;
+        let (major, minor) = said.trim().strip_prefix("glibc ")?.split_once('.')?;
+        Some((major.parse().ok()?, minor.parse().ok()?))
+    });
+    if runs_here && version.is_some_and(|version: (u32, u32)| version >= PACKED) {
+        println!("cargo:rustc-link-arg-bins=-Wl,-z,pack-relative-relocs");
+    }
+}
 
 fn main() -> Result<(), Box<dyn Error>> {
     // Cargo tells build scripts everything through the environment.
@@ -47,6 +65,10 @@ fn main() -> Result<(), Box<dyn Error>> {
     pack(&out, "console.css", &parts.concat())?;
     pack_modules(&root.join("www/console"), &out)?;
     pack_upload(&root.canonicalize()?, &out)?;
+
+    if variable("PROFILE")? == "release" && variable("CARGO_CFG_TARGET_ENV")? == "gnu" {
+        pack_relocations(variable("HOST")? == variable("TARGET")?);
+    }
 
     for embedded in [
         "../www/demo/game",
