@@ -249,11 +249,12 @@ const LONG_ID = /\b([0-9a-f]{8})(-[0-9a-f]{4}){3}-[0-9a-f]{12}\b/g;
  * @param {string} name
  * @param {Schemas["Event"]} event
  * @param {Record<string, string>} names
+ * @param {boolean} isFirst whether the sentence begins with it
  */
-const part = (name, event, names) => {
+const part = (name, event, names, isFirst) => {
   if (name === "subject") return userText(event.subject ?? "nothing", "subject");
   const sub = name === "other" ? event.other : event.player;
-  return sub ? playerLink(sub, names) : "the platform";
+  return sub ? playerLink(sub, names) : isFirst ? "The platform" : "the platform";
 };
 
 /**
@@ -270,7 +271,7 @@ export const eventRow = (event, names) => {
     : (SENTENCES[event.kind] ?? `${plain(event.kind)}: {player}`);
   const pieces = sentence
     .split(/\{(\w+)\}/)
-    .map((piece, at) => (at % 2 ? part(piece, event, names) : piece));
+    .map((piece, at, all) => (at % 2 ? part(piece, event, names, at === 1 && !all[0]) : piece));
   if (event.actor === "operator") pieces.push(", by the operator");
   // Who joins a project is named once.
   const by = event.admin ?? (event.kind === "member-joined" ? undefined : event.member);
