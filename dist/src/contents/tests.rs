@@ -187,7 +187,7 @@ fn the_operators_command_runs_as_the_service_does() {
         format!("=EnvironmentFile={} ", values(&unit, "EnvironmentFile")[0]),
         format!("=UMask={} ", values(&unit, "UMask")[0]),
         format!("--setenv={} ", values(&unit, "Environment")[0]),
-        started.replace(" serve ", " ") + " \"$@\"\n",
+        started.replace(" serve ", " ") + " \"$@\"",
     ] {
         assert!(command.contains(&part), "{part} in {command}");
     }
