@@ -188,11 +188,8 @@ async fn a_deploy_token_is_not_sent_to_the_address_of_a_game() {
     let whereabouts = json!({ "origin": platform.origin() });
     platform.say("GET game /__platform/platform.json", &[(200, whereabouts)]);
     let game = platform.origin().replace("://", "://game.");
-    let mut command = home.command(&["deploy"]);
-    command
-        .env("PLATFORM_TOKEN", secret())
-        .env("PLATFORM_ORIGIN", game);
-    let outcome = outcome(command).await.ended_with(2);
+    let deploy = ["--origin", &game, "deploy"];
+    let outcome = with_token(&home, &secret(), &deploy).await.ended_with(2);
     let said = last_line(&outcome.stderr);
     assert!(said.contains(&platform.origin()), "{outcome:?}");
     let path = "/api/projects/game/environments/dev/deployment";

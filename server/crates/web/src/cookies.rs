@@ -291,21 +291,21 @@ pub fn is_nonce_name(name: &[u8]) -> bool {
     name.starts_with(b"platform-continue-")
 }
 
-/// The names of all nonces of a request. Over https, what has no `__Host-` is not ours: another game can
+/// What tells the nonces of a request apart, of all of them. Over https, what has no `__Host-` is not ours: another game can
 /// set it for all addresses below the games' origin.
-fn nonce_names(headers: &HeaderMap, secure: bool) -> impl Iterator<Item = &[u8]> {
+fn nonce_ids(headers: &HeaderMap, secure: bool) -> impl Iterator<Item = &[u8]> {
     let prefix = nonce_name(secure, "");
     let lines = headers.get_all(header::COOKIE).iter();
     let pieces = lines.flat_map(|line| line.as_bytes().split(|byte| *byte == b';'));
     let names = pieces.filter_map(|piece| trim(piece).split(|byte| *byte == b'=').next());
-    names.filter(move |name| name.starts_with(prefix.as_bytes()))
+    names.filter_map(move |name| name.strip_prefix(prefix.as_bytes()))
 }
 
 /// Whether a request has so many nonces that no more should be set: none of them was taken back.
 #[must_use]
 pub fn has_many_nonces(headers: &HeaderMap, secure: bool) -> bool {
     const MANY: usize = 8;
-    nonce_names(headers, secure).count() > MANY
+    nonce_ids(headers, secure).count() > MANY
 }
 
 /// Returns the `Set-Cookie` values that remove the nonces of a request, if it has many.
@@ -315,13 +315,11 @@ pub fn clear_many_nonces(headers: &HeaderMap, secure: bool) -> Vec<HeaderValue> 
     if !has_many_nonces(headers, secure) {
         return Vec::new();
     }
-    let prefix = nonce_name(secure, "");
     let is_id = |id: &&[u8]| {
         let base64url = |byte: &u8| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_');
         id.len() == NONCE_ID_CHARS && id.iter().all(base64url)
     };
-    nonce_names(headers, secure)
-        .filter_map(|name| name.strip_prefix(prefix.as_bytes()))
+    nonce_ids(headers, secure)
         .filter(is_id)
         .filter_map(|id| std::str::from_utf8(id).ok())
         .take(AT_ONCE)
@@ -333,8 +331,7 @@ pub fn clear_many_nonces(headers: &HeaderMap, secure: bool) -> Vec<HeaderValue> 
 /// under way, or somebody left the page in between.
 #[must_use]
 pub fn has_other_nonce(headers: &HeaderMap, secure: bool, id: &str) -> bool {
-    let own = nonce_name(secure, id);
-    nonce_names(headers, secure).any(|name| name != own.as_bytes())
+    nonce_ids(headers, secure).any(|other| other != id.as_bytes())
 }
 
 /// Reads the nonce of the hand-off with this id: 256 bits.
