@@ -14,6 +14,12 @@ use super::names::{self, Key, SETTINGS, Setting};
 use super::provider::{self, Written};
 use super::{BackupPlace, Config, S3Settings, SaidBy, Secret, SettingError, otlp, parse, s3, tls};
 
+/// How errors name the file of the settings as long as its path is not known.
+const FILE: &str = "platform.toml";
+
+/// The most slips of the keyboard in a name for which a known one is suggested.
+const SLIPS: usize = 3;
+
 /// The sizes that the cache on the disk may have in MiB: the largest file fits twice.
 const DISK_CACHE: RangeInclusive<u64> = 1_024..=16 * 1_048_576;
 
@@ -32,7 +38,13 @@ pub fn from_process(path: Option<&Path>) -> Result<Config, SettingError> {
             )
         })?),
     };
-    let mut config = from_parts(file.as_deref(), &environment)?;
+    let mut config = from_parts(file.as_deref(), &environment).map_err(|error| match path {
+        Some(path) if error.key == FILE => SettingError {
+            key: path.display().to_string(),
+            ..error
+        },
+        _ => error,
+    })?;
     if config.cli_folder.is_none() {
         config.cli_folder = cli_beside_program();
     }
@@ -91,7 +103,7 @@ pub fn from_parts(
     if let Some(text) = file {
         let values = File::from_str(text, FileFormat::Toml)
             .collect()
-            .map_err(|error| SettingError::new("platform.toml", faulty_line(&error)))?;
+            .map_err(|error| SettingError::new(FILE, faulty_line(&error)))?;
         // Sorted, so that of several errors always the same one is reported.
         let mut values: Vec<(String, Value)> = values.into_iter().collect();
         values.sort_by(|one, other| one.0.cmp(&other.0));
@@ -105,10 +117,8 @@ pub fn from_parts(
                 .iter()
                 .find(|row| row.name == name)
                 .ok_or_else(|| {
-                    SettingError::new(
-                        &name,
-                        "there is no such setting; remove it from platform.toml",
-                    )
+                    let meant = nearest(&name).map(|setting| setting.name.to_owned());
+                    unknown(&name, meant)
                 })?;
             let text = text_of(value).map_err(|problem| SettingError::new(&name, problem))?;
             // A variable takes precedence, so a value that it replaces need not be valid.
@@ -213,14 +223,36 @@ fn apply_environment(
         let setting = SETTINGS
             .iter()
             .find(|row| row.variable() == variable)
-            .ok_or_else(|| {
-                SettingError::new(&variable, "there is no such setting; unset the variable")
-            })?;
+            .ok_or_else(|| unknown(&variable, nearest(&name).map(Setting::variable)))?;
         let text = text_of(value).map_err(|problem| SettingError::new(&variable, problem))?;
         apply(config, setting, &text).map_err(|problem| SettingError::new(&variable, problem))?;
         config.said_by.insert(setting.name, SaidBy::Variable);
     }
     Ok(())
+}
+
+/// Describes a setting that does not exist. `meant` is the one whose name is nearest.
+fn unknown(name: &str, meant: Option<String>) -> SettingError {
+    let problem = match meant {
+        Some(meant) => format!("there is no such setting; did you mean `{meant}`?"),
+        None => {
+            "there is no such setting; remove it, or see `platform-server config --docs` for all \
+                 that there are"
+                .to_owned()
+        }
+    };
+    SettingError::new(name, problem)
+}
+
+/// Returns the setting whose name differs from that of a setting or variable by a few slips of the
+/// keyboard.
+fn nearest(name: &str) -> Option<&'static Setting> {
+    let name = name.to_ascii_lowercase();
+    let name = name.strip_prefix("platform_").unwrap_or(&name);
+    let distance = |setting: &&Setting| strsim::damerau_levenshtein(name, setting.name);
+    let nearest = SETTINGS.iter().min_by_key(distance)?;
+    // In a short word, even few slips make another one.
+    (distance(&nearest) <= SLIPS.min(name.len() / 3)).then_some(nearest)
 }
 
 /// Returns a value as one text; the members of an array are joined with commas.

@@ -63,12 +63,13 @@ fn variables_of_the_command_line_tool_pass() {
 }
 
 /// A variable, an invalid value, and a part of the advice.
-const WRONG_VARIABLES: [(&str, &str, &str); 33] = [
+const WRONG_VARIABLES: [(&str, &str, &str); 34] = [
     ("PLATFORM_ORIGIN", "http://games.example", "https"),
     ("PLATFORM_ORIGIN", "games.example", "https://"),
     ("PLATFORM_LISTEN", "8787", "127.0.0.1:8787"),
     ("PLATFORM_LISTEN", "", "leave it out"),
-    ("PLATFORM_LISTN", "x", "unset"),
+    ("PLATFORM_LISTN", "x", "did you mean `PLATFORM_LISTEN`"),
+    ("PLATFORM_COLOUR", "x", "config --docs"),
     ("PLATFORM_DATABASE_URL", "mysql://db/x", "sqlite://"),
     ("PLATFORM_LOGS_DATABASE_URL", "sqlite://x", "postgres://"),
     ("PLATFORM_DATABASE_URL", "platform.db", "sqlite://"),
@@ -108,8 +109,13 @@ const WRONG_VARIABLES: [(&str, &str, &str); 33] = [
 ];
 
 /// A file, its invalid key, and a part of the advice.
-const WRONG_FILES: [(&str, &str, &str); 9] = [
+const WRONG_FILES: [(&str, &str, &str); 10] = [
     ("colour = 1", "colour", "remove"),
+    (
+        "tokne_second = 5",
+        "tokne_second",
+        "did you mean `token_seconds`",
+    ),
     ("token_seconds = \"x\"", "token_seconds", "whole number"),
     ("token_seconds = [1", "platform.toml", ""),
     ("[origin]\na = 1", "origin", "string"),
