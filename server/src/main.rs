@@ -58,6 +58,13 @@ enum Command {
         #[arg(long)]
         no_demo: bool,
     },
+    #[command(flatten)]
+    Operate(OperatorCommand),
+}
+
+/// Everything but serving: commands that end with a result.
+#[derive(Subcommand)]
+enum OperatorCommand {
     /// The signing keys, also beside a running server
     Keys {
         #[command(subcommand)]
@@ -115,7 +122,7 @@ type Failure = String;
 
 fn main() -> ExitCode {
     match run(Arguments::parse()) {
-        Ok(()) => ExitCode::SUCCESS,
+        Ok(code) => code,
         Err(failure) => {
             eprintln!("platform-server: {}", failure.replace('\n', " "));
             ExitCode::FAILURE
@@ -123,37 +130,43 @@ fn main() -> ExitCode {
     }
 }
 
-fn run(Arguments { config, command }: Arguments) -> Result<(), Failure> {
-    let settings = || read(config.as_deref());
+fn run(Arguments { config, command }: Arguments) -> Result<ExitCode, Failure> {
     match command {
         Command::Serve { no_demo } => {
             let mut config = load(config.as_deref())?;
             config.demo = !no_demo;
-            let telemetry = telemetry::open(&config).map_err(|error| error.to_string())?;
-            log_to_stderr(&config, &telemetry);
-            serve_to_the_end(config, &telemetry)
+            serve_and_log_the_end(config)
         }
-        Command::Keys { command } => printed(command.run(&settings()?)),
-        Command::Player { command } => {
+        Command::Operate(command) => {
+            operate(config.as_deref(), command).map(|()| ExitCode::SUCCESS)
+        }
+    }
+}
+
+fn operate(config: Option<&Path>, command: OperatorCommand) -> Result<(), Failure> {
+    let settings = || read(config);
+    match command {
+        OperatorCommand::Keys { command } => printed(command.run(&settings()?)),
+        OperatorCommand::Player { command } => {
             let config = settings()?;
             on_store(&config, async |store| {
                 command.run(store, &config, SystemClock.now()).await
             })
         }
-        Command::Project { command } => {
+        OperatorCommand::Project { command } => {
             let config = settings()?;
             on_store(&config, async |store| {
                 let now = SystemClock.now();
                 command.run(store, &config, &SystemEntropy, now).await
             })
         }
-        Command::Admin { command } => {
+        OperatorCommand::Admin { command } => {
             let config = settings()?;
             on_store(&config, async |store| {
                 command.run(store, &config, SystemClock.now()).await
             })
         }
-        Command::Events(command) => {
+        OperatorCommand::Events(command) => {
             let config = settings()?;
             if !command.follows() {
                 return on_store(&config, async |store| command.run(store).await);
@@ -164,27 +177,27 @@ fn run(Arguments { config, command }: Arguments) -> Result<(), Failure> {
                 Ok(String::new())
             })
         }
-        Command::Backup(command) => {
+        OperatorCommand::Backup(command) => {
             let config = settings()?;
             let stopped = "stopped before it was done";
             let now = SystemClock.now();
             until_done(stopped, async { command.run(&config, now).await })
         }
-        Command::Restore(command) => {
+        OperatorCommand::Restore(command) => {
             let config = settings()?;
             let _lock = command.lock(&config)?;
             let stopped = "stopped before it said what it did; repeat the command to be sure";
             let now = SystemClock.now();
             until_done(stopped, async { command.run(&config, now).await })
         }
-        Command::Move(command) => {
+        OperatorCommand::Move(command) => {
             let config = settings()?;
             let _lock = command.lock(&config)?;
             let stopped = "stopped before it was done; run the same command again, which goes on \
                            from here";
             until_done(stopped, async { command.run(&config).await })
         }
-        Command::Doctor(command) => {
+        OperatorCommand::Doctor(command) => {
             let config = settings()?;
             on_runtime(async move {
                 let (text, ended) = command.run(&config).await;
@@ -192,28 +205,34 @@ fn run(Arguments { config, command }: Arguments) -> Result<(), Failure> {
                 ended
             })
         }
-        Command::Setup(command) => printed(command.run(&SystemEntropy)),
-        Command::Ready => printed(ready::run(&settings()?)),
-        Command::Config { docs: true } => {
+        OperatorCommand::Setup(command) => printed(command.run(&SystemEntropy)),
+        OperatorCommand::Ready => printed(ready::run(&settings()?)),
+        OperatorCommand::Config { docs: true } => {
             print(&names::documentation());
             Ok(())
         }
-        Command::Config { docs: false } => {
+        OperatorCommand::Config { docs: false } => {
             print(&show::settings_in_force(&settings()?));
             Ok(())
         }
     }
 }
 
-/// Serves until a signal, and waits for what is still running.
-fn serve_to_the_end(config: Config, telemetry: &Telemetry) -> Result<(), Failure> {
-    // Held until everything has stopped.
-    let _lock = FolderLock::take(&config).map_err(|error| error.to_string())?;
-    require_whole(&config).map_err(|error| error.to_string())?;
+/// Serves until a signal. Why it ends otherwise is logged where the log may be read by a program: as JSON,
+/// or at a receiver of OpenTelemetry.
+fn serve_and_log_the_end(config: Config) -> Result<ExitCode, Failure> {
+    let telemetry = telemetry::open(&config).map_err(|error| error.to_string())?;
+    log_to_stderr(&config, &telemetry);
+    let json = config.log_format == LogFormat::Json;
     let runtime = runtime()?;
+    // Held until everything has stopped.
+    let locked = lock(&config);
     let served = runtime.block_on(async {
-        let served = serve(config, telemetry.clone()).await;
-        if telemetry.is_on()
+        let served = match &locked {
+            Ok(_) => serve(config, telemetry.clone()).await,
+            Err(cause) => Err(cause.clone()),
+        };
+        if (json || telemetry.is_on())
             && let Err(cause) = &served
         {
             tracing::error!(cause, "the server ends");
@@ -225,7 +244,18 @@ fn serve_to_the_end(config: Config, telemetry: &Telemetry) -> Result<(), Failure
     // Everything that was acknowledged is on the disk. What may still run is a backup that nobody
     // waits for.
     runtime.shutdown_timeout(LEFT_OVER);
-    served
+    match served {
+        // Every line is JSON then, this one too.
+        Err(_) if json && tracing::enabled!(tracing::Level::ERROR) => Ok(ExitCode::FAILURE),
+        served => served.map(|()| ExitCode::SUCCESS),
+    }
+}
+
+/// Locks the data folder against other servers, and checks that it is whole.
+fn lock(config: &Config) -> Result<FolderLock, Failure> {
+    let lock = FolderLock::take(config).map_err(|error| error.to_string())?;
+    require_whole(config).map_err(|error| error.to_string())?;
+    Ok(lock)
 }
 
 fn read(path: Option<&Path>) -> Result<Config, Failure> {

@@ -392,6 +392,33 @@ fn a_second_server_on_one_folder_stops_with_one_line() {
 }
 
 #[test]
+fn with_json_every_line_of_the_log_is_an_object_also_why_the_server_ends() {
+    let directory = tempfile::tempdir().unwrap();
+    let server = Server::start(&mut program(directory.path()));
+    let fails = |log: &str| {
+        let mut second = program(directory.path());
+        let second = second.env("PLATFORM_LOG_FORMAT", "json");
+        let output = second.env("PLATFORM_LOG", log).arg("serve").output();
+        let output = output.unwrap();
+        assert_eq!(output.status.code(), Some(1));
+        String::from_utf8(output.stderr).unwrap()
+    };
+    let log = fails("info");
+    let lines: Vec<serde_json::Value> = log
+        .lines()
+        .map(|line| serde_json::from_str(line).unwrap())
+        .collect();
+    let last = lines.last().unwrap();
+    assert_eq!(last["level"], "ERROR");
+    let cause = last["cause"].as_str().unwrap();
+    assert!(cause.contains("PLATFORM_DATA"), "{cause}");
+    // Who logs nothing is told all the same.
+    let line = fails("off");
+    assert!(line.starts_with("platform-server: ") && line.contains("PLATFORM_DATA"));
+    server.stop("-TERM");
+}
+
+#[test]
 fn key_commands_never_make_a_platform() {
     let directory = tempfile::tempdir().unwrap();
     let missing = directory.path().join("missing");
