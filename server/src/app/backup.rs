@@ -74,6 +74,9 @@ pub enum BackupError {
     /// A file with this name exists, and might be an older backup.
     #[error("{0} already exists; choose another name for the backup")]
     Exists(String),
+    /// There is no such folder.
+    #[error("{0} does not exist; make this folder, or choose another for the backup")]
+    NoFolder(String),
     /// It could not be written.
     #[error("{path} could not be written")]
     Write {
@@ -121,6 +124,10 @@ where
 {
     if target.exists() {
         return Err(BackupError::Exists(target.display().to_string()));
+    }
+    let folder = folder_of(target);
+    if !folder.exists() {
+        return Err(BackupError::NoFolder(folder.display().to_string()));
     }
     let (archive, folder) = {
         let (files, target) = (files.folder(), target.to_owned());

@@ -472,7 +472,10 @@ fn a_backup_that_cannot_be_found_is_said() {
             "/nowhere/platform.tar",
             "/nowhere/platform.tar cannot be read",
         ),
-        ("latest", "set PLATFORM_BACKUP"),
+        (
+            "latest",
+            "set PLATFORM_BACKUP as the server has it, or name",
+        ),
         ("s3://games/platform.tar", "AWS_REGION"),
     ] {
         let (code, said) = run(data, &["restore", backup]);
