@@ -2,9 +2,9 @@
 
 use std::sync::Arc;
 
-use clap::Subcommand;
-use platform_server::app::data_folder::require_platform;
-use platform_server::app::start::{open_keys, open_store};
+use clap::{ArgGroup, Subcommand};
+use platform_server::app::data_folder::{FolderLock, require_platform};
+use platform_server::app::start::{open_keys, open_store, unread_keys};
 use platform_server::app::tls::acme::kept;
 use platform_server::auth::keys::{KeyError, KeyRing};
 use platform_server::clock::{Clock, SystemClock};
@@ -29,11 +29,16 @@ pub(crate) enum KeysCommand {
     Rotate,
     /// Take back a key that somebody else may know: it is gone from the key set
     /// at once, and a new key signs
+    #[command(group = ArgGroup::new("which").required(true).args(["kid", "unreadable"]))]
     Revoke {
         /// Which key, as `keys list` shows it
         // Some begin with a hyphen.
         #[arg(allow_hyphen_values = true)]
-        kid: String,
+        kid: Option<String>,
+        /// Every key that cannot be read with `PLATFORM_KEY_SECRET` and `PLATFORM_KEY_SECRET_OLD`,
+        /// because the secret that sealed it is lost. The server must be stopped
+        #[arg(long)]
+        unreadable: bool,
     },
     /// Seal every key in the store, also those of certificates, under
     /// `PLATFORM_KEY_SECRET`; where keys lie sealed under another secret, that one is `PLATFORM_KEY_SECRET_OLD`
@@ -43,15 +48,19 @@ pub(crate) enum KeysCommand {
 impl KeysCommand {
     /// Runs the command and returns its output.
     pub(crate) async fn run(self, config: &Config) -> Result<String, Failure> {
-        let (ring, store) = open(config).await?;
         let failed = |error: KeyError| chain(&error);
+        if let Self::Revoke { kid: None, .. } = self {
+            return revoke_unreadable(config).await;
+        }
+        let (ring, store) = open(config).await?;
         Ok(match self {
             Self::List => list(&ring),
             Self::Rotate => {
                 let kid = ring.rotate(Actor::Operator).await.map_err(failed)?;
                 format!("{kid} is published, and signs in 21 minutes\n")
             }
-            Self::Revoke { kid } => {
+            Self::Revoke { kid, .. } => {
+                let kid = kid.unwrap_or_default();
                 let next = ring.revoke(&kid, Actor::Operator).await.map_err(failed)?;
                 let signs = next.map_or_else(String::new, |next| format!("{next} signs now. "));
                 format!(
@@ -73,6 +82,32 @@ impl KeysCommand {
             }
         })
     }
+}
+
+/// Revokes the keys that the settings do not open. A server that has read them could go on signing with
+/// them, so none may run.
+async fn revoke_unreadable(config: &Config) -> Result<String, Failure> {
+    require_platform(config).map_err(|error| error.to_string())?;
+    let _lock = FolderLock::take(config).map_err(|error| error.to_string())?;
+    let store = open_store(config, SchemaPolicy::Refuse).await;
+    let store = store.map_err(|error| chain(&error))?;
+    let (clock, entropy): (Arc<dyn Clock>, Arc<dyn Entropy>) =
+        (Arc::new(SystemClock), Arc::new(SystemEntropy));
+    let revoked = async {
+        let ring = unread_keys(config, &store, &clock, &entropy)?;
+        ring.revoke_unreadable(Actor::Operator).await
+    };
+    let revoked = revoked.await;
+    store.close().await.map_err(|error| chain(&error))?;
+    let revoked = revoked.map_err(|error| chain(&error))?;
+    Ok(match &revoked[..] {
+        [] => "these settings open every key; none was revoked\n".to_owned(),
+        kids => format!(
+            "revoked, because these settings do not open them: {}. Start the server; games' backends follow within 10 \
+             minutes. Certificates of ACME are obtained anew\n",
+            kids.join(", ")
+        ),
+    })
 }
 
 async fn open(config: &Config) -> Result<(Arc<KeyRing>, Arc<dyn Store>), Failure> {

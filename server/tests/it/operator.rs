@@ -379,6 +379,42 @@ fn keys_are_sealed_under_another_secret_beside_a_running_server() {
 }
 
 #[test]
+fn a_platform_whose_key_secret_is_lost_goes_on_with_new_keys() {
+    let directory = tempfile::tempdir().unwrap();
+    let data = directory.path();
+    let [lost, new] = ["1", "2"].map(|digit| digit.repeat(32));
+    let secret = "PLATFORM_KEY_SECRET";
+    let server = Server::start(program(data).env(secret, &lost));
+    let (sub, cookie) = guest(&server);
+    let revoke = || {
+        let mut command = program(data);
+        let command = command.env(secret, &new);
+        command
+            .args(["keys", "revoke", "--unreadable"])
+            .output()
+            .unwrap()
+    };
+    // This one can still sign with them.
+    assert!(one_line(&revoke()).contains("PLATFORM_DATA"));
+    server.stop("-TERM");
+    let mut starts = program(data);
+    let refused = starts.env(secret, &new).arg("serve").output().unwrap();
+    assert!(one_line(&refused).contains("if it is lost"), "{refused:?}");
+
+    let output = revoke();
+    let said = String::from_utf8(output.stdout).unwrap();
+    assert!(output.status.success() && said.contains("Start the server"));
+    let server = Server::start(program(data).env(secret, &new));
+    assert_eq!(subject(&token(&server, &cookie)), sub);
+    server.stop("-TERM");
+    let output = revoke();
+    let said = String::from_utf8(output.stdout).unwrap();
+    assert!(output.status.success() && said.contains("none was revoked"));
+    let usage = program(data).args(["keys", "revoke"]).output().unwrap();
+    assert_eq!(usage.status.code(), Some(2));
+}
+
+#[test]
 fn unsealed_keys_of_a_public_platform_are_told_at_the_start() {
     let said = |variables: &[(&str, &str)]| {
         let directory = tempfile::tempdir().unwrap();
@@ -408,7 +444,11 @@ fn a_backup_that_lacks_files_says_so() {
     let nowhere = data.join("missing/backup.tar");
     let (code, said) = run(data, &["backup", nowhere.to_str().unwrap()]);
     assert_eq!(code, Some(1));
-    assert!(said.contains("could not be written"), "{said}");
+    let folder = data.join("missing");
+    assert!(
+        said.contains(&format!("{} does not exist", folder.display())),
+        "{said}"
+    );
 }
 
 #[tokio::test]

@@ -120,7 +120,7 @@ fn open_all(
     keys: Vec<StoredKey>,
 ) -> Result<(), KeyError> {
     let (clock, entropy) = (&patient.clock, &patient.entropy);
-    unread_keys(patient.config, store, clock, entropy)?.replace(keys)
+    unread_keys(patient.config, store, clock, entropy)?.check(keys)
 }
 
 /// The keys must be sealed on a public platform, and replaced in time.

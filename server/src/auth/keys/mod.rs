@@ -43,7 +43,7 @@ pub enum KeyError {
     SecretTooShort,
     /// A key is sealed, and no secret was given.
     #[error(
-        "signing key {kid} is sealed: set PLATFORM_KEY_SECRET to the key secret that sealed it"
+        "signing key {kid} is sealed: set PLATFORM_KEY_SECRET to the key secret that sealed it; if that is lost, see \u{201c}Signing keys\u{201d} in docs/hosting.md"
     )]
     SecretMissing {
         /// The id of the key.
@@ -51,7 +51,7 @@ pub enum KeyError {
     },
     /// A key is sealed with another secret, or was changed in the store.
     #[error(
-        "signing key {kid} cannot be unsealed with this PLATFORM_KEY_SECRET: set the key secret that sealed it, or set PLATFORM_KEY_SECRET_OLD to that secret"
+        "signing key {kid} cannot be unsealed with this PLATFORM_KEY_SECRET: set the key secret that sealed it, or set PLATFORM_KEY_SECRET_OLD to that secret; if it is lost, see \u{201c}Signing keys\u{201d} in docs/hosting.md"
     )]
     WrongSecret {
         /// The id of the key.
@@ -341,7 +341,39 @@ impl KeyRing {
     /// [`KeyError`], most likely [`KeyError::Unknown`].
     pub async fn revoke(&self, kid: &str, by: impl Into<By>) -> Result<Option<String>, KeyError> {
         self.check_clock()?;
+        let next = self.revoke_stored(kid, by.into()).await?;
+        self.refresh().await?;
+        Ok(next)
+    }
+
+    /// Revokes, as [`KeyRing::revoke`] does, every key that the secrets do not open or that is damaged.
+    /// Returns the `kid` of each. It is the way out if the secret that sealed them is lost.
+    ///
+    /// # Errors
+    /// [`KeyError`], most likely [`KeyError::Store`]
+    pub async fn revoke_unreadable(&self, by: impl Into<By>) -> Result<Vec<String>, KeyError> {
+        self.check_clock()?;
         let by = by.into();
+        let mut unreadable = Vec::new();
+        for key in self.store.list_keys().await? {
+            let kid = key.kid.clone();
+            if self.ready(key).is_err() {
+                unreadable.push(kid);
+            }
+        }
+        for kid in &unreadable {
+            match self.revoke_stored(kid, by.clone()).await {
+                // Somebody else did it.
+                Err(KeyError::Unknown { .. }) => {}
+                revoked => drop(revoked?),
+            }
+        }
+        self.refresh().await?;
+        Ok(unreadable)
+    }
+
+    /// Revokes a key in the store, and returns the `kid` of the key that signs instead, if it signed.
+    async fn revoke_stored(&self, kid: &str, by: By) -> Result<Option<String>, KeyError> {
         for _ in 0..ATTEMPTS {
             let now = self.clock.now();
             let stored = self.store.list_keys().await?;
@@ -360,7 +392,6 @@ impl KeyRing {
             match revoked.await? {
                 Revocation::Done => {
                     tracing::warn!(kid, successor = next, "a signing key was revoked");
-                    self.refresh().await?;
                     return Ok(next);
                 }
                 Revocation::Missing => return Err(unknown()),
@@ -455,11 +486,20 @@ impl KeyRing {
         })
     }
 
+    /// Checks that the secrets open these keys, and that each is the key of its `kid`.
+    ///
+    /// # Errors
+    /// What is wrong with the first that is not.
+    pub fn check(&self, stored: Vec<StoredKey>) -> Result<(), KeyError> {
+        let mut stored = stored.into_iter();
+        stored.try_for_each(|key| self.ready(key).map(drop))
+    }
+
     /// Replaces the ring by one with these keys.
     ///
     /// # Errors
     /// A key cannot be unsealed, or is damaged; the ring then stays unchanged.
-    pub fn replace(&self, stored: Vec<StoredKey>) -> Result<(), KeyError> {
+    fn replace(&self, stored: Vec<StoredKey>) -> Result<(), KeyError> {
         let present = self.ring.load();
         if present.keys.iter().map(|key| &key.stored).eq(&stored) {
             return Ok(());

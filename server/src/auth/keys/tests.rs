@@ -28,6 +28,13 @@ struct World {
     clock: Arc<ManualClock>,
 }
 
+/// The current secret and the previous one.
+fn key_secrets(secrets: [Option<&str>; 2]) -> KeySecrets {
+    let [present, former] =
+        secrets.map(|secret| secret.map(|letter| KeySecret::new(&letter.repeat(32)).unwrap()));
+    KeySecrets { present, former }
+}
+
 impl World {
     async fn new() -> Self {
         let directory = tempfile::tempdir().unwrap();
@@ -51,18 +58,22 @@ impl World {
         secrets: [Option<&str>; 2],
         token_seconds: u64,
     ) -> Result<Arc<KeyRing>, KeyError> {
-        let [present, former] =
-            secrets.map(|secret| secret.map(|letter| KeySecret::new(&letter.repeat(32)).unwrap()));
-        let secrets = KeySecrets { present, former };
         let (store, clock) = (Arc::clone(&self.store), Arc::clone(&self.clock));
         KeyRing::open(
             store,
             clock,
             Arc::new(SystemEntropy),
             token_seconds,
-            secrets,
+            key_secrets(secrets),
         )
         .await
+    }
+
+    /// Returns a ring with these secrets that has not read the keys.
+    fn unread(&self, secrets: [Option<&str>; 2]) -> KeyRing {
+        let (store, clock) = (Arc::clone(&self.store), Arc::clone(&self.clock));
+        let entropy = Arc::new(SystemEntropy);
+        KeyRing::empty(store, clock, entropy, TOKEN_SECONDS, key_secrets(secrets))
     }
 
     async fn ring(&self) -> Arc<KeyRing> {
@@ -441,6 +452,37 @@ async fn sealed_keys_open_with_their_secret_alone() {
         matches!(missing, KeyError::SecretMissing { .. }),
         "{missing:?}"
     );
+}
+
+#[tokio::test]
+async fn keys_whose_secret_is_lost_are_revoked_and_a_new_one_signs() {
+    let world = World::new().await;
+    let lost = world.try_ring(Some("a")).await.unwrap();
+    lost.rotate(Actor::Operator).await.unwrap();
+    let old: Vec<String> = lost.list().into_iter().map(|key| key.kid).collect();
+    assert!(world.try_ring(Some("b")).await.is_err());
+    let ring = world.unread([Some("b"), None]);
+    let revoked = ring.revoke_unreadable(Actor::Operator).await.unwrap();
+    assert_eq!(revoked, old);
+    // Other nodes start with the new secret.
+    let ring = world.try_ring(Some("b")).await.unwrap();
+    let keys = ring.list();
+    assert!(keys.len() == 1 && keys[0].sealed, "{keys:?}");
+    let token = ring.sign(&world.claims()).unwrap();
+    assert!(verifies(&token, &published(&ring.key_set())[&kid(&token)]));
+    let none = ring.revoke_unreadable(Actor::Operator).await.unwrap();
+    assert_eq!(none, Vec::<String>::new());
+    assert_eq!(ring.list(), keys);
+}
+
+#[tokio::test]
+async fn with_the_former_secret_nothing_is_unreadable() {
+    let world = World::new().await;
+    world.try_ring(Some("a")).await.unwrap();
+    let both = world.unread([Some("b"), Some("a")]);
+    let revoked = both.revoke_unreadable(Actor::Operator).await.unwrap();
+    assert_eq!(revoked, Vec::<String>::new());
+    world.try_ring(Some("a")).await.unwrap();
 }
 
 #[tokio::test]
