@@ -117,6 +117,8 @@ async fn play(folder: &Path) {
     visit(&roots);
     assert_is_kept_safe(&machine);
     assert_runs_as_typed(&machine);
+    let setup = commands.iter().find(|command| command.contains("setup"));
+    assert_restarts_for_new_settings(&machine, setup.unwrap());
 }
 
 /// Returns the file that the first command installs: that of this version.
@@ -282,6 +284,22 @@ fn assert_runs_as_typed(machine: &Machine) {
                        kill -TERM $pid; wait $pid; systemctl is-active $unit";
     let said = says(&format!("timeout 60 sh -c '{interrupted}'"));
     assert!(said.ends_with("inactive"), "{said}");
+}
+
+/// `setup` leaves a server alone that has read its settings, and restarts it after one that was interrupted when
+/// it had written them.
+fn assert_restarts_for_new_settings(machine: &Machine, setup: &str) {
+    let says = |command: &str| text(&machine.run(command)).trim().to_owned();
+    let again = || {
+        let output = machine.run(setup);
+        assert!(output.status.success(), "{}", text(&output));
+        says("systemctl show --value -p MainPID platform-server")
+    };
+    let server = again();
+    assert_eq!(again(), server);
+    // A second later, as systemd counts.
+    machine.run("touch -d '+2 seconds' /etc/platform/platform.toml");
+    assert_ne!(again(), server);
 }
 
 /// The log of the server, and of systemd about it.

@@ -5,6 +5,7 @@ use std::io::{ErrorKind, Write as _};
 use std::net::SocketAddr;
 use std::os::unix::fs::{MetadataExt as _, OpenOptionsExt as _, PermissionsExt as _, fchown};
 use std::path::{Path, PathBuf};
+use std::time::SystemTime;
 
 use platform_server::config::tls::TlsMode;
 use platform_server::config::{Config, load};
@@ -125,6 +126,20 @@ impl Made {
             written.push(path.display().to_string());
         }
         Ok(written)
+    }
+
+    /// When the last of the files was written, by whomever.
+    ///
+    /// # Errors
+    /// One is not there.
+    pub(super) fn written_at(&self) -> Result<SystemTime, Failure> {
+        let mut last = SystemTime::UNIX_EPOCH;
+        for (path, ..) in &self.files {
+            let written = std::fs::metadata(path).and_then(|now| now.modified());
+            let unread = |error| format!("cannot read {}: {error}", path.display());
+            last = last.max(written.map_err(unread)?);
+        }
+        Ok(last)
     }
 }
 

@@ -47,7 +47,8 @@ impl SetupCommand {
         if let Some(missing) = without_address(&self.origin).await {
             eprintln!("platform-server: {missing}");
         }
-        service::start(!written.is_empty()).await?;
+        // Also those that an interrupted command wrote.
+        service::start(made.written_at()?).await?;
         eprintln!(
             "platform-server: it runs; waiting for the certificates of {} and {AUTH_LABEL}.{}",
             self.origin.host(),

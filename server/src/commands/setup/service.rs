@@ -2,7 +2,7 @@
 
 use std::net::SocketAddr;
 use std::process::Stdio;
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
 use platform_server::domain::origin::{AUTH_LABEL, PlatformOrigin};
 use tokio::process::Command;
@@ -23,28 +23,47 @@ const LOOK: Duration = Duration::from_millis(250);
 /// How many of its own certificates the server lacks. It is not there before the server has looked.
 const MISSING: &str = "platform_certificates_missing ";
 
-/// Starts the server, also after a restart of the machine. If its settings are new, one that runs is
-/// stopped first.
+/// Starts the server, also after a restart of the machine. One that was started before its settings were
+/// `written` is stopped first.
 ///
 /// # Errors
 /// systemd could not; the server did not start.
-pub(super) async fn start(is_new: bool) -> Result<(), Failure> {
-    if is_new {
+pub(super) async fn start(written: SystemTime) -> Result<(), Failure> {
+    let started = started().await;
+    if started.is_none_or(|started| started < whole_seconds(written)) {
         systemctl("daemon-reload", &[]).await?;
         // A socket is opened at its new address only if it was closed.
         systemctl("stop", &UNITS).await?;
     }
     systemctl("enable", &[&["--quiet"], &UNITS[..]].concat()).await?;
-    systemctl("start", &UNITS).await
+    systemctl("start", &UNITS).await.map(drop)
 }
 
-async fn systemctl(act: &str, arguments: &[&str]) -> Result<(), Failure> {
+/// When the server was last started, in seconds since 1970; `None` if it was not, or systemd does not say.
+async fn started() -> Option<u64> {
+    let arguments = [
+        "--value",
+        "--property=ActiveEnterTimestamp",
+        "--timestamp=unix",
+    ];
+    let said = systemctl("show", &[&arguments[..], &UNITS[2..]].concat()).await;
+    said.ok()?.trim().strip_prefix('@')?.parse().ok()
+}
+
+/// The seconds since 1970. systemd tells no parts of one.
+fn whole_seconds(time: SystemTime) -> u64 {
+    let since = time.duration_since(SystemTime::UNIX_EPOCH);
+    since.map_or(0, |since| since.as_secs())
+}
+
+/// Runs systemctl, and returns what it says.
+async fn systemctl(act: &str, arguments: &[&str]) -> Result<String, Failure> {
     let mut command = Command::new("systemctl");
     command.arg(act).args(arguments);
     let output = command.stdin(Stdio::null()).output().await;
     let output = output.map_err(|error| format!("systemctl cannot be run: {error}"))?;
     if output.status.success() {
-        return Ok(());
+        return Ok(String::from_utf8_lossy(&output.stdout).into_owned());
     }
     let said = String::from_utf8_lossy(&output.stderr);
     let said = said.trim();
