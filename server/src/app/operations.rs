@@ -13,14 +13,14 @@ use std::sync::Arc;
 use axum::Router;
 use axum::body::Body;
 use axum::extract::{RawQuery, State};
-use axum::http::{HeaderValue, Request, StatusCode, header};
+use axum::http::{HeaderMap, HeaderValue, Request, StatusCode, header};
 use axum::response::{IntoResponse as _, Response};
 use axum::routing::get;
 use platform_protocol::problem::ProblemCode;
 use tower::ServiceExt as _;
 use url::form_urlencoded;
 
-use self::exposition::Slow;
+use self::exposition::{Format, Slow};
 pub use self::readiness::Readiness;
 use crate::app::guard::{HANDLING, guard};
 use crate::app::state::AppState;
@@ -88,17 +88,18 @@ struct Scraped {
     slow: Slow,
 }
 
-async fn metrics(State(scraped): State<Arc<Scraped>>) -> Response {
+async fn metrics(State(scraped): State<Arc<Scraped>>, headers: HeaderMap) -> Response {
     let Scraped {
         state,
         readiness,
         slow,
     } = &*scraped;
-    let Some(text) = exposition::expose(state, readiness, slow).await else {
+    let format = Format::of(&headers);
+    let Some(body) = exposition::expose(state, readiness, slow, format).await else {
         return ApiError::from(ProblemCode::NotFound).into_response();
     };
-    let mut response = text.into_response();
-    let kind = HeaderValue::from_static(exposition::MEDIA_TYPE);
+    let mut response = body.into_response();
+    let kind = HeaderValue::from_static(format.media_type());
     response.headers_mut().insert(header::CONTENT_TYPE, kind);
     response
 }

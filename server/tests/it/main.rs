@@ -50,6 +50,7 @@ mod metrics;
 mod monitoring;
 #[cfg(feature = "cluster")]
 mod moving;
+mod native_histograms;
 mod navigation;
 #[cfg(feature = "cluster")]
 mod nodes;
