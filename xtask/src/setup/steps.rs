@@ -387,12 +387,21 @@ pub(super) const STEPS: &[Step] = &[
     },
     Step {
         name: "Prometheus",
-        why: "promtool checks the metrics, and evaluates the alert rules",
+        why: "scrapes a server; promtool checks the metrics, and evaluates the alert rules",
         must: &[Test],
         may: &[],
         without: "",
-        check: Check::Programs(&["promtool"]),
+        check: Check::Programs(&["promtool", "prometheus"]),
         fix: Fix::Debian(&["prometheus"]),
+    },
+    Step {
+        name: "h2load",
+        why: "asks over HTTP/2 as fast as it can",
+        must: &[Test],
+        may: &[],
+        without: "",
+        check: Check::Programs(&["h2load"]),
+        fix: Fix::Debian(&["nghttp2-client"]),
     },
     Step {
         name: "strace",

@@ -2,6 +2,7 @@
 
 mod acme;
 mod limits;
+mod load;
 mod passed_sockets;
 mod raw;
 
