@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use opentelemetry::logs::Severity;
+use opentelemetry::logs::{LogRecord as _, Severity};
 use opentelemetry::{Context, InstrumentationScope};
 use opentelemetry_sdk::Resource;
 use opentelemetry_sdk::error::OTelSdkResult;
@@ -160,6 +160,10 @@ impl SpanProcessor for Bounded<BatchSpanProcessor> {
 impl LogProcessor for Bounded<BatchLogProcessor> {
     fn emit(&self, record: &mut SdkLogRecord, scope: &InstrumentationScope) {
         if self.backlog.admit() {
+            // A line is made when it is seen. Some receivers show 1970 if they are told the latter alone.
+            if let (None, Some(seen)) = (record.timestamp(), record.observed_timestamp()) {
+                record.set_timestamp(seen);
+            }
             self.inner.emit(record, scope);
         }
     }

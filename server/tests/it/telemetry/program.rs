@@ -46,6 +46,7 @@ async fn log_lines_are_sent_with_the_trace_of_their_request_and_to_the_last() {
     let refused = collector.log("refused a token").await;
     assert_eq!(refused.trace_id, span.trace_id);
     assert_eq!(refused.span_id, span.span_id);
+    assert!(refused.time_unix_nano > 0, "when it was");
     collector.log("stopping").await;
     let sent = collector.everything();
     // Lines about single requests have their host and path.
