@@ -250,7 +250,8 @@ async fn an_overloaded_platform_is_asked_again_once_after_the_time_that_it_names
     let problem = r#"{"type":"https://x.example/problems/unavailable","detail":"Come again."}"#;
     let refusal = (503, "application/problem+json", problem);
     stage.tolerate_log("503");
-    refuse(&world, refusal, "3", 1);
+    // And up to half as long again.
+    refuse(&world, refusal, "2", 1);
     stage
         .open(&world.publish(PageBuilder::new().clock()).await)
         .await;
@@ -263,7 +264,7 @@ async fn an_overloaded_platform_is_asked_again_once_after_the_time_that_it_names
     assert_eq!(world.gateway.token_requests(), 2);
 
     stage.browser().renew().await;
-    refuse(&world, refusal, "3", 2);
+    refuse(&world, refusal, "2", 2);
     stage.open(&world.url("arena", "/")).await;
     stage.run(&wait).await;
     // Before the page counts its player, for which it would ask once more.
