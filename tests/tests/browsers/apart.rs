@@ -217,6 +217,15 @@ async fn a_frame_of_another_site_has_its_own_player_until_a_tab_hands_over_the_b
     assert_ne!(framed[0], framed[1], "so has the frame on every other site");
     assert_eq!(framed[0], framed[2], "and it stays");
 
+    // A message that is not the auth service's is not listened to, even if it knows the secret.
+    stage
+        .run(
+            "const url = new URL(platform.loginUrl());
+             const to = new URL(url.searchParams.get('redirect'));
+             const state = to.searchParams.get('state');
+             postMessage({ code: 'forged', state }, '*')",
+        )
+        .await;
     let session = &stage.browser().session;
     let before = session.window().await.unwrap();
     go_through_a_tab(&stage).await;
@@ -227,6 +236,9 @@ async fn a_frame_of_another_site_has_its_own_player_until_a_tab_hands_over_the_b
     })
     .await;
     assert_eq!(player(&stage).await, own);
+    let taken = "return performance.getEntriesByType('resource').filter(
+                     ({ name }) => name.endsWith('/__platform/continue')).length";
+    assert_eq!(stage.run(taken).await, 1, "the forged code was not tried");
     apart.server.stop().await;
 }
 
