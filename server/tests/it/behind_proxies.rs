@@ -380,7 +380,9 @@ async fn play(kind: Kind) {
     let addresses = "SELECT coalesce(group_concat(address), '') FROM players";
     assert!(!app.sql_text(addresses).contains("203.0.113"), "{kind:?}");
 
-    stream_logs(kind, &app, &proxy).await;
+    let token = administrator(&app, &proxy).await;
+    stream_logs(kind, &proxy, &token).await;
+    upload(kind, &app, &proxy, &token).await;
     echo_over_a_web_socket(kind, &app, &proxy).await;
     redirects(kind, &proxy, &host("demo")).await;
 }
@@ -393,8 +395,8 @@ fn subject_in(answer: &str) -> String {
     ))
 }
 
-/// A log stream shows a record as soon as a page has sent it.
-async fn stream_logs(kind: Kind, app: &TestApp, proxy: &Proxy) {
+/// Returns the console token of an administrator.
+async fn administrator(app: &TestApp, proxy: &Proxy) -> String {
     let guest = proxy.token("", "").await;
     let (sub, cookie) = (subject_in(&guest), cookie_of(&guest));
     let id = sub.replace('-', "");
@@ -405,7 +407,11 @@ async fn stream_logs(kind: Kind, app: &TestApp, proxy: &Proxy) {
     let store = &app.running.state.platform.store;
     let granted = store.grant_admin(sub.parse().unwrap(), Actor::Operator.into(), NOW);
     granted.await.unwrap();
-    let token = access_token(&proxy.token("", &cookie).await);
+    access_token(&proxy.token("", &cookie).await)
+}
+
+/// A log stream shows a record as soon as a page has sent it.
+async fn stream_logs(kind: Kind, proxy: &Proxy, token: &str) {
     let mut stream = proxy.connect("").await.unwrap();
     let request = format!(
         "GET /api/projects/demo/logs/stream?env=prod HTTP/1.1\r\nHost: {NAME}\r\n\
@@ -432,6 +438,41 @@ async fn read_until(stream: &mut TlsStream<TcpStream>, shown: &mut String, text:
     };
     let read = tokio::time::timeout(NEVER, reading).await;
     read.unwrap_or_else(|_| panic!("{text} is not shown"));
+}
+
+/// An upload that is larger than proxies allow unless they are told to begins to arrive before its end was
+/// sent.
+async fn upload(kind: Kind, app: &TestApp, proxy: &Proxy, token: &str) {
+    const BYTES: usize = 3 << 20;
+    let authorization = format!("Authorization: Bearer {token}\r\n");
+    let project = json!({"slug": "large"});
+    let made = proxy
+        .post("/api/projects", "", &authorization, &project)
+        .await;
+    assert!(made.starts_with("HTTP/1.1 201"), "{kind:?}: {made}");
+    let mut stream = proxy.connect("").await.unwrap();
+    let head = format!(
+        "PUT /api/projects/large/environments/prod/deployment HTTP/1.1\r\nHost: {NAME}\r\n{authorization}\
+         Content-Type: application/gzip\r\nContent-Length: {BYTES}\r\nConnection: close\r\n\r\n"
+    );
+    stream.write_all(head.as_bytes()).await.unwrap();
+    // Nothing that can be unpacked.
+    stream.write_all(&[7; BYTES / 2]).await.unwrap();
+    stream.flush().await.unwrap();
+    let uploads = app.directory.path().join("uploads");
+    let arriving = async {
+        while std::fs::read_dir(&uploads).map_or(0, Iterator::count) == 0 {
+            tokio::task::yield_now().await;
+        }
+    };
+    let arrived = tokio::time::timeout(NEVER, arriving).await;
+    assert!(arrived.is_ok(), "{kind:?}: nothing arrives before the end");
+    stream.write_all(&[7; BYTES / 2]).await.unwrap();
+    let mut answer = Vec::new();
+    let _ = tokio::time::timeout(NEVER, stream.read_to_end(&mut answer)).await;
+    let answer = String::from_utf8_lossy(&answer);
+    assert!(answer.starts_with("HTTP/1.1 422"), "{kind:?}: {answer}");
+    assert!(answer.contains("deployment-invalid"), "{kind:?}: {answer}");
 }
 
 async fn echo_over_a_web_socket(kind: Kind, app: &TestApp, proxy: &Proxy) {
