@@ -10,6 +10,7 @@ use platform_tests::deployer::{Deployer, archive};
 use platform_tests::owner::Owner;
 use platform_tests::person::Person;
 use platform_tests::platform::Site;
+use platform_tests::poll;
 use platform_tests::python::environment;
 use platform_tests::server::Server;
 use platform_tests::settings;
@@ -88,6 +89,39 @@ async fn every_answer_of_the_project_api_is_one_that_is_described() {
     };
     examine(&server, data.path(), caller).await;
     server.stop().await;
+}
+
+/// While somebody asks, the sessions end, or the account is suspended: all answers are described, and from then
+/// on nothing is changed.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn whoever_loses_the_right_to_ask_meanwhile_is_answered_as_described() {
+    for act in ["end-sessions", "suspend"] {
+        let (data, server, owner) = deployed().await;
+        let sub = claims(&owner.token).sub;
+        let caller = Caller {
+            host: owner.host.clone(),
+            token: owner.token.clone(),
+            seconds: STRANGERS_SECONDS.to_owned(),
+            examples: EXAMPLES[0],
+        };
+        let first = owner.call(Method::GET, "/api/projects").send();
+        let first = first.await.unwrap().text().await.unwrap();
+        let ending = async {
+            // It has done something: it may, at first.
+            poll::until("a project is made or changed", async || {
+                let now = owner.call(Method::GET, "/api/projects").send().await;
+                (now.ok()?.text().await.ok()? != first).then_some(())
+            })
+            .await;
+            let (ended, said) = server.operate(&["player", act, &sub]);
+            assert!(ended, "{said}");
+        };
+        tokio::join!(examine(&server, data.path(), caller), ending);
+        let refused = owner.call(Method::GET, "/api/projects").send().await;
+        let status = refused.unwrap().status();
+        assert!(matches!(status.as_u16(), 401 | 403), "{act}: {status}");
+        server.stop().await;
+    }
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
