@@ -5,17 +5,18 @@
 //! name when it is complete and on the disk. So whatever ends the process, every name is that of a
 //! whole backup.
 
+mod job;
+
 use std::fs::{File, OpenOptions, TryLockError};
 use std::io::ErrorKind;
 use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use async_trait::async_trait;
 use tempfile::TempDir;
 
+pub use self::job::MakeBackups;
 use crate::app::backup::{self, Backup, BackupError, DeployedFiles};
-use crate::app::state::AppState;
 use crate::clock::Millis;
 use crate::config::{BackupPlace, Config, S3Settings};
 use crate::domain::date::{parse_rfc3339, rfc3339_seconds};
@@ -25,7 +26,6 @@ use crate::games::files::archives::BucketArchives;
 #[cfg(feature = "cluster")]
 use crate::games::files::copies::BucketCopies;
 use crate::platform::disk::{DiskFloor, FreeSpace};
-use crate::platform::jobs::{Job, JobError, Schedule};
 use crate::store::{
     ConnectError, SchemaPolicy, SqliteStore, Store as _, StoreError, make_private_directory,
 };
@@ -38,11 +38,6 @@ const SUFFIX: &str = ".tar";
 pub(super) const UNFINISHED: &str = ".unfinished-backup";
 /// The file in it whose lock shows that a backup is being made.
 const LOCK: &str = "lock";
-
-/// How often the server looks whether a backup is due.
-const LOOK: std::time::Duration = std::time::Duration::from_secs(60);
-/// How long after a failure it tries again.
-const TRY_AGAIN: Millis = 15 * 60 * 1_000;
 
 /// Why there is no new backup; a line for the operator.
 #[derive(Debug, thiserror::Error)]
@@ -194,11 +189,11 @@ impl Backups {
     /// Whether no backup was made within the last period. One with a time in the future, which a
     /// clock that was wrong wrote, does not count.
     fn is_due(&self, names: &[String], now: Millis) -> bool {
-        let newest = up_to(names, now).last().and_then(|name| time_of(name));
-        newest.is_none_or(|newest| now - newest >= self.period)
+        newest(names, now).is_none_or(|newest| now - newest >= self.period)
     }
 
-    /// Makes a backup if one is due. Returns what was made.
+    /// Makes a backup if one is due. Returns what was made. If none is due, older ones are removed
+    /// that could not be removed before.
     ///
     /// # Errors
     /// [`BackupsError`]
@@ -208,10 +203,23 @@ impl Backups {
         disk: &DiskFloor,
         now: Millis,
     ) -> Result<Option<Kept>, BackupsError> {
-        if !self.is_due(&self.list().await?, now) {
-            return Ok(None);
+        let names = self.list().await?;
+        self.make_after(&names, config, disk, now).await
+    }
+
+    /// Makes a backup if one is due after those with these names, which are all.
+    async fn make_after(
+        &self,
+        names: &[String],
+        config: &Config,
+        disk: &DiskFloor,
+        now: Millis,
+    ) -> Result<Option<Kept>, BackupsError> {
+        if self.is_due(names, now) {
+            return self.make(config, disk, now).await.map(Some);
         }
-        self.make(config, disk, now).await.map(Some)
+        self.remove_older(names, now).await?;
+        Ok(None)
     }
 
     /// Makes a backup of the store and the files that the settings name, also beside a running
@@ -243,7 +251,7 @@ impl Backups {
         let unfinished = self.work.join(&name);
         let backup = write(source, config, &unfinished).await?;
         self.keep(&name, &unfinished, backup.bytes).await?;
-        let removed = self.remove_older(now).await?;
+        let removed = self.remove_older(&self.list().await?, now).await?;
         Ok(Kept {
             name,
             backup,
@@ -294,15 +302,14 @@ impl Backups {
 
     /// Removes the oldest backups beyond the number that is kept, and returns how many. One with a
     /// time in the future is left alone.
-    async fn remove_older(&self, now: Millis) -> Result<usize, BackupsError> {
-        let names = self.list().await?;
-        let names: Vec<&String> = up_to(&names, now).collect();
+    async fn remove_older(&self, names: &[String], now: Millis) -> Result<usize, BackupsError> {
+        let names: Vec<&String> = up_to(names, now).collect();
         let old = names.len().saturating_sub(self.kept);
         for name in names.iter().take(old) {
             match &self.place {
                 Place::Folder(folder) => {
                     let path = folder.join(name);
-                    blocking(move || std::fs::remove_file(&path).map_err(unusable(&path))).await?;
+                    blocking(move || remove(&path).map_err(unusable(&path))).await?;
                 }
                 #[cfg(feature = "cluster")]
                 Place::Bucket(bucket) => bucket.remove(name).await?,
@@ -434,6 +441,14 @@ fn names_in(folder: &Path) -> Result<Vec<String>, BackupsError> {
         .map_err(unusable(folder))
 }
 
+/// Removes a file. Another process may have done so.
+fn remove(path: &Path) -> std::io::Result<()> {
+    match std::fs::remove_file(path) {
+        Err(error) if error.kind() == ErrorKind::NotFound => Ok(()),
+        removed => removed,
+    }
+}
+
 /// Returns the length of a file, or of all files in a folder; 0 if it does not exist. It is for an
 /// estimate, so what cannot be read does not count.
 fn size_of(path: &Path) -> u64 {
@@ -478,6 +493,12 @@ fn up_to(names: &[String], now: Millis) -> impl Iterator<Item = &String> {
     names.iter().filter(past)
 }
 
+/// Returns when the newest of these backups was begun. One with a time in the future, which a clock
+/// that was wrong wrote, does not count. The names are sorted, as [`Backups::list`] returns them.
+pub(super) fn newest(names: &[String], now: Millis) -> Option<Millis> {
+    up_to(names, now).last().and_then(|name| time_of(name))
+}
+
 async fn blocking<T: Send + 'static>(
     work: impl FnOnce() -> Result<T, BackupsError> + Send + 'static,
 ) -> Result<T, BackupsError> {
@@ -490,71 +511,6 @@ async fn blocking<T: Send + 'static>(
         }
         .into())
     })
-}
-
-/// Makes backups when they are due.
-pub(super) struct MakeBackups {
-    state: AppState,
-    not_before: Millis,
-}
-
-impl MakeBackups {
-    pub(super) fn new(state: AppState) -> Self {
-        Self {
-            state,
-            not_before: Millis::MIN,
-        }
-    }
-
-    async fn make_if_due(&self, now: Millis) -> Result<(), BackupsError> {
-        let platform = &self.state.platform;
-        let backups = Backups::new(&platform.config)?;
-        let made = backups.make_if_due(&platform.config, &platform.disk, now);
-        let Some(made) = made.await? else {
-            return Ok(());
-        };
-        let Backup {
-            files,
-            missing,
-            bytes,
-        } = made.backup;
-        tracing::info!(
-            name = made.name,
-            files,
-            bytes,
-            removed = made.removed,
-            "backed up"
-        );
-        if missing > 0 {
-            tracing::error!(
-                name = made.name,
-                missing,
-                "the backup lacks deployed files, which are missing or damaged where the platform \
-                 keeps them"
-            );
-        }
-        Ok(())
-    }
-}
-
-#[async_trait]
-impl Job for MakeBackups {
-    fn schedule(&self) -> Schedule {
-        Schedule::from_start("make-backups", LOOK)
-    }
-
-    async fn run(&mut self) -> Result<(), JobError> {
-        let now = self.state.platform.clock.now();
-        // A clock that was set back must not keep it from trying.
-        if now < self.not_before && self.not_before - now <= TRY_AGAIN {
-            return Ok(());
-        }
-        let made = self.make_if_due(now).await;
-        self.not_before = if made.is_err() { now + TRY_AGAIN } else { now };
-        made.map_err(JobError::because(
-            "no backup could be made; it is tried again in 15 minutes",
-        ))
-    }
 }
 
 #[cfg(test)]

@@ -22,6 +22,7 @@ use crate::auth::refusal_log;
 use crate::auth::retention::ApplyRetention;
 use crate::auth::sessions::SweepSessions;
 use crate::auth::suspensions::ReadSuspensions;
+use crate::clock::Clock;
 use crate::config::show::OPERATIONS;
 use crate::domain::node::NodeReport;
 use crate::games::{self, GamesState};
@@ -29,6 +30,7 @@ use crate::hosting::HostingState;
 use crate::logs::{GroupErrors, SweepLogs};
 use crate::platform::Platform;
 use crate::platform::jobs::{Job, JobError, Schedule, spawn};
+use crate::platform::metrics::Metrics;
 use crate::platform::nodes::ReportNode;
 use crate::players::counting::persistence::CountPlayers;
 use crate::projects::alerts::SendAlerts;
@@ -98,16 +100,21 @@ struct Tasks {
 
 impl Tasks {
     fn start(&mut self, job: impl Job) {
-        let platform = Arc::clone(&self.platform);
-        let leases = Arc::clone(&platform.nodes);
-        spawn(Measured { job, platform }, leases, &mut self.set);
+        let leases = Arc::clone(&self.platform.nodes);
+        let measured = Measured {
+            job,
+            metrics: self.platform.metrics.clone(),
+            clock: Arc::clone(&self.platform.clock),
+        };
+        spawn(measured, leases, &mut self.set);
     }
 }
 
 /// A job whose runs are counted.
 struct Measured<J> {
     job: J,
-    platform: Arc<Platform>,
+    metrics: Metrics,
+    clock: Arc<dyn Clock>,
 }
 
 #[async_trait]
@@ -120,10 +127,14 @@ impl<J: Job> Job for Measured<J> {
         self.job.woken().await;
     }
 
+    fn is_paused(&self) -> bool {
+        self.job.is_paused()
+    }
+
     async fn run(&mut self) -> Result<(), JobError> {
-        let run = self.platform.metrics.job(self.job.schedule().name);
+        let run = self.metrics.job(self.job.schedule().name);
         let result = self.job.run().await;
-        run.end(result.is_ok(), self.platform.clock.now());
+        run.end(result.is_ok(), self.clock.now());
         result
     }
 }
@@ -271,6 +282,41 @@ impl Job for SweepMemory {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::clock::ManualClock;
+
+    /// Fails at its first run, and waits from then on.
+    #[derive(Default)]
+    struct FailsAndWaits {
+        waits: bool,
+    }
+
+    #[async_trait]
+    impl Job for FailsAndWaits {
+        fn schedule(&self) -> Schedule {
+            Schedule::from_start("fails", LOOK_AGAIN)
+        }
+
+        fn is_paused(&self) -> bool {
+            self.waits
+        }
+
+        async fn run(&mut self) -> Result<(), JobError> {
+            self.waits = true;
+            Err(JobError::because("it could not be done")("why"))
+        }
+    }
+
+    #[tokio::test]
+    async fn a_job_whose_runs_are_counted_waits_as_it_does_by_itself() {
+        let mut measured = Measured {
+            job: FailsAndWaits::default(),
+            metrics: Metrics::on(),
+            clock: Arc::new(ManualClock::new(0)),
+        };
+        assert!(!measured.is_paused());
+        measured.run().await.unwrap_err();
+        assert!(measured.is_paused());
+    }
 
     #[test]
     fn the_health_checks_of_a_node_are_its_sockets_as_well() {

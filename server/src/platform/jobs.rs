@@ -28,6 +28,12 @@ pub trait Job: Send + Sync + 'static {
         std::future::pending::<()>().await;
     }
 
+    /// Whether the job waits, such as for some minutes after a failure. A run that would begin
+    /// meanwhile is left out, and does not count as one.
+    fn is_paused(&self) -> bool {
+        false
+    }
+
     /// Performs one run. The loop logs an error, and the next run tries again.
     ///
     /// # Errors
@@ -169,6 +175,9 @@ async fn run_for_ever(mut job: impl Job, leases: Arc<dyn Leases>) {
         tokio::select! {
             _ = ticks.tick() => {}
             () = job.woken() => {}
+        }
+        if job.is_paused() {
+            continue;
         }
         if on_one_node {
             wait_for_lease(name, &*leases).await;
@@ -356,6 +365,42 @@ mod tests {
         for end in [End::Failed, End::Panicked] {
             assert_eq!(runs_within(&Counting::new(true, end), 25).await, 3);
         }
+    }
+
+    /// Would run every ten seconds, and waits for 25 seconds after each run.
+    struct Waiting {
+        until: tokio::time::Instant,
+        runs: Arc<AtomicUsize>,
+    }
+
+    #[async_trait]
+    impl Job for Waiting {
+        fn schedule(&self) -> Schedule {
+            Schedule::from_start("waiting", Duration::from_secs(10))
+        }
+
+        fn is_paused(&self) -> bool {
+            tokio::time::Instant::now() < self.until
+        }
+
+        async fn run(&mut self) -> Result<(), JobError> {
+            self.runs.fetch_add(1, Ordering::SeqCst);
+            self.until = tokio::time::Instant::now() + Duration::from_secs(25);
+            Err(JobError::because("it must wait")("why"))
+        }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_job_that_waits_does_not_run_until_it_has_waited() {
+        let runs = Arc::<AtomicUsize>::default();
+        let job = Waiting {
+            until: tokio::time::Instant::now(),
+            runs: Arc::clone(&runs),
+        };
+        let running = run_for_ever(job, Arc::new(Always));
+        let ended = tokio::time::timeout(Duration::from_secs(65), running).await;
+        assert!(ended.is_err(), "the loop ended by itself");
+        assert_eq!(runs.load(Ordering::SeqCst), 3, "at 0, 30 and 60 seconds");
     }
 
     #[tokio::test(start_paused = true)]

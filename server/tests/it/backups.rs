@@ -5,10 +5,12 @@ use std::process::Command;
 use std::sync::Arc;
 use std::time::Duration;
 
-use platform_server::app::backups::{Backups, BackupsError, Kept};
+use platform_server::app::backups::{Backups, BackupsError, Kept, MakeBackups};
 use platform_server::config::{BackupPlace, Config};
 use platform_server::platform::disk::{DiskFloor, ManualDisk};
+use platform_server::platform::jobs::Job as _;
 
+use crate::metrics::Scrape;
 use crate::operator::run;
 use crate::program::{Server, guest, program};
 use crate::restore::names;
@@ -81,6 +83,100 @@ async fn a_backup_is_made_once_a_day_and_the_newest_are_kept() {
     std::fs::write(folder.join("platform-before-the-move.tar"), "").unwrap();
     case.made(NOW + 4 * DAY).await;
     assert!(folder.join("platform-before-the-move.tar").exists());
+}
+
+#[tokio::test]
+async fn an_older_backup_that_could_not_be_removed_is_removed_although_none_is_due() {
+    let (app, folder) = (TestApp::start().await, tempfile::tempdir().unwrap());
+    let case = Case::new(&app, folder.path());
+    let (first, second) = (case.made(NOW).await, case.made(NOW + DAY).await);
+    let older = folder.path().join("platform-2025-12-31T000000Z.tar");
+    std::fs::write(&older, "").unwrap();
+    assert_eq!(case.at(NOW + DAY + HOUR).await.unwrap(), None);
+    assert_eq!(case.backups.list().await.unwrap(), [first, second]);
+}
+
+/// What a server says of its backups: how many runs were done and failed, when one was last done, when
+/// the newest backup was begun, and for how long one has been due.
+async fn exported(app: &TestApp) -> ([String; 2], [Option<String>; 3]) {
+    let scrape = Scrape::of(app.running.operations.unwrap()).await;
+    let task = ("task", "make-backups");
+    let runs = |outcome| {
+        let labels = [task, ("outcome", outcome)];
+        scrape.value("platform_job_runs_total", &labels).to_string()
+    };
+    let gauge = |name: &str, labels: &[(&str, &str)]| {
+        let is_there = scrape.samples.iter().any(|one| {
+            one.name == name && labels.iter().all(|(key, value)| one.labels[*key] == *value)
+        });
+        is_there.then(|| scrape.value(name, labels).to_string())
+    };
+    (
+        [runs("done"), runs("failed")],
+        [
+            gauge("platform_job_last_success_timestamp_seconds", &[task]),
+            gauge("platform_backup_newest_timestamp_seconds", &[]),
+            gauge("platform_backup_overdue_seconds", &[]),
+        ],
+    )
+}
+
+#[tokio::test]
+async fn backups_that_fail_become_overdue_and_count_as_no_success() {
+    let folder = tempfile::tempdir().unwrap();
+    let place = folder.path().join("backups");
+    // A file where the folder should be.
+    std::fs::write(&place, "").unwrap();
+    let app = TestApp::with(|config| {
+        config.backup = Some(BackupPlace::Folder(place.clone()));
+        config.operations_listen = Some("127.0.0.1:0".parse().unwrap());
+    });
+    let app = app.await;
+    let seconds = |millis: i64| Some((millis / 1_000).to_string());
+    let at = |hours: i64| seconds(NOW + hours * HOUR);
+    let hours = |hours: i64| seconds(hours * HOUR);
+    let first_run = async {
+        while exported(&app).await.0 != ["0", "1"] {
+            tokio::task::yield_now().await;
+        }
+    };
+    let ran = tokio::time::timeout(Duration::from_secs(30), first_run).await;
+    assert!(ran.is_ok(), "{:?}", exported(&app).await);
+    assert_eq!(exported(&app).await.1, [None, None, hours(0)]);
+    app.clock.advance(7 * HOUR);
+    assert_eq!(exported(&app).await.1, [None, None, hours(7)]);
+
+    // The same job once more, whose runs the test begins.
+    let mut job = MakeBackups::new(app.running.state.clone());
+    std::fs::remove_file(&place).unwrap();
+    job.run().await.unwrap();
+    assert!(!job.is_paused());
+    assert_eq!(exported(&app).await.1, [None, at(7), hours(0)]);
+    app.clock.advance(24 * HOUR);
+    assert_eq!(exported(&app).await.1, [None, at(7), hours(0)]);
+    app.clock.advance(HOUR);
+    assert_eq!(exported(&app).await.1, [None, at(7), hours(1)]);
+
+    // One is due and cannot be written; then not even a list can be read.
+    std::fs::remove_dir_all(place.join(".unfinished-backup")).unwrap();
+    std::fs::write(place.join(".unfinished-backup"), "").unwrap();
+    let backups = folder.path().join("unmounted");
+    for minutes in [0, 15] {
+        app.clock.advance(minutes * 60_000);
+        assert!(!job.is_paused());
+        job.run().await.unwrap_err();
+        assert!(job.is_paused());
+        let [_, newest, overdue] = exported(&app).await.1;
+        let expected = seconds(HOUR + minutes * 60_000);
+        assert_eq!((newest, overdue), (at(7), expected));
+        if minutes == 0 {
+            std::fs::rename(&place, &backups).unwrap();
+            std::fs::write(&place, "").unwrap();
+        }
+    }
+    // It does not wait for a clock that was set back.
+    app.clock.jump(-HOUR);
+    assert!(!job.is_paused());
 }
 
 #[tokio::test]

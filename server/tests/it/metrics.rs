@@ -110,7 +110,7 @@ async fn every_metric_of_the_table_is_exported_with_its_type_and_labels() {
         expected.sort_unstable();
         assert_eq!(labels, expected, "{}", sample.name);
     }
-    // The others are those of certificates, of PostgreSQL, and of a receiver of traces.
+    // The others are those of certificates, of PostgreSQL, of backups, and of a receiver of traces.
     let missing = names::ALL.iter().map(|row| row.name);
     let missing: Vec<_> = missing
         .filter(|name| !scrape.kinds.contains_key(*name))
@@ -124,6 +124,8 @@ async fn every_metric_of_the_table_is_exported_with_its_type_and_labels() {
         "platform_store_connections_limit",
         "platform_store_connections_waiting",
         "platform_store_writes_unanswered",
+        "platform_backup_newest_timestamp_seconds",
+        "platform_backup_overdue_seconds",
         "platform_clock_offset_seconds",
         "platform_telemetry_items_total",
     ];

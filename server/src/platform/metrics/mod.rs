@@ -60,6 +60,8 @@ pub struct Figures {
     pub certificate_ends: Mutex<Option<Vec<Millis>>>,
     /// How many certificates are missing that every platform needs, once it is known.
     pub certificates_missing: Mutex<Option<usize>>,
+    /// The backups that the server makes by itself, once it has looked for them.
+    pub backups: Mutex<Option<BackupTimes>>,
     /// Runs of jobs.
     pub job_runs: Counters,
     /// How long they took in total.
@@ -69,6 +71,15 @@ pub struct Figures {
     /// The counters on the way of every token, so that nothing has to be looked up.
     game_tokens: Counter,
     console_tokens: Counter,
+}
+
+/// When backups were made, and when the next one must be.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct BackupTimes {
+    /// When the newest one was begun; `None` if there is none.
+    pub newest: Option<Millis>,
+    /// From when on the next one is due.
+    pub next: Millis,
 }
 
 /// A counter of something that happens, or nothing.
@@ -174,6 +185,7 @@ impl Default for Figures {
             certificate_orders: Counters::default(),
             certificate_ends: Mutex::default(),
             certificates_missing: Mutex::default(),
+            backups: Mutex::default(),
             job_runs: Counters::default(),
             job_seconds: Sums::default(),
             job_done: Gauges::default(),
@@ -248,6 +260,14 @@ impl Metrics {
         if let Some(figures) = &self.0 {
             let known = figures.certificates_missing.lock();
             *known.unwrap_or_else(PoisonError::into_inner) = Some(count);
+        }
+    }
+
+    /// Notes when backups were made, and when the next one must be.
+    pub fn set_backups(&self, times: BackupTimes) {
+        if let Some(figures) = &self.0 {
+            let known = figures.backups.lock();
+            *known.unwrap_or_else(PoisonError::into_inner) = Some(times);
         }
     }
 

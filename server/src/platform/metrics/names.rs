@@ -133,6 +133,11 @@ table! {
     UNANSWERED: Gauge "platform_store_writes_unanswered" ["database"] "writes",
         "Writes that PostgreSQL has not answered within 4 s, such as those that wait for a standby that is gone.";
 
+    BACKUP_NEWEST: Gauge "platform_backup_newest_timestamp_seconds" [] "seconds since 1970",
+        "When the newest backup in `PLATFORM_BACKUP` was begun.";
+    BACKUP_OVERDUE: Gauge "platform_backup_overdue_seconds" [] "seconds",
+        "The time since a backup should have been made that is not there; 0 if none is due.";
+
     READY: Gauge "platform_ready" [] "0 or 1",
         "Whether visitors can be sent to this node, as `/readyz` says.";
     DEGRADED: Gauge "platform_degraded" ["component"] "0 or 1",

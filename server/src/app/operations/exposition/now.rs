@@ -94,6 +94,7 @@ impl Now {
         now.connections(state, figures);
         now.keys(state);
         now.certificates(state, figures);
+        now.backups(state, figures);
         now.node(state, &report);
         now.games(state, answers);
         now.telemetry(state);
@@ -178,6 +179,18 @@ impl Now {
         if let Some(first) = ends.into_iter().min() {
             self.one(&names::CERTIFICATE_LEFT, [], seconds(first - now));
         }
+    }
+
+    fn backups(&mut self, state: &AppState, figures: &Figures) {
+        let times = figures.backups.lock();
+        let Some(times) = *times.unwrap_or_else(PoisonError::into_inner) else {
+            return;
+        };
+        if let Some(newest) = times.newest {
+            self.one(&names::BACKUP_NEWEST, [], seconds(newest));
+        }
+        let overdue = state.platform.clock.now() - times.next;
+        self.one(&names::BACKUP_OVERDUE, [], seconds(overdue.max(0)));
     }
 
     fn node(&mut self, state: &AppState, report: &Report) {
