@@ -6,7 +6,7 @@ use std::sync::Arc;
 use clap::Args;
 use platform_server::app::doctor::{Patient, as_json, as_text, count_wrong, examine};
 use platform_server::clock::SystemClock;
-use platform_server::config::{BackupPlace, Config};
+use platform_server::config::Config;
 use platform_server::entropy::SystemEntropy;
 use platform_server::platform::disk::SystemDisk;
 
@@ -17,8 +17,7 @@ pub(crate) struct DoctorCommand {
     /// Print JSON, for programs
     #[arg(long)]
     json: bool,
-    /// A folder of backups, or the newest backup, in place of the folder in PLATFORM_BACKUP: say how
-    /// old it is
+    /// A folder of backups, or the newest backup, in place of PLATFORM_BACKUP: say how old it is
     #[arg(long, value_name = "folder")]
     backups: Option<PathBuf>,
 }
@@ -28,7 +27,7 @@ impl DoctorCommand {
     pub(crate) async fn run(self, config: &Config) -> (String, Result<(), Failure>) {
         let patient = Patient {
             config,
-            backups: self.backups.or_else(|| folder_of(config)),
+            backups: self.backups,
             clock: Arc::new(SystemClock),
             entropy: Arc::new(SystemEntropy),
             disk: Arc::new(SystemDisk),
@@ -45,13 +44,5 @@ impl DoctorCommand {
             wrong => Err(format!("{wrong} parts of the platform do not work")),
         };
         (text, ended)
-    }
-}
-
-/// The folder in which the server keeps its backups.
-fn folder_of(config: &Config) -> Option<PathBuf> {
-    match config.backup.as_ref()? {
-        BackupPlace::Folder(folder) => Some(folder.clone()),
-        BackupPlace::Bucket(_) => None,
     }
 }

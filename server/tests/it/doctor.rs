@@ -1,5 +1,9 @@
 //! `platform-server doctor`: what it says of a platform that works, and of one that does not.
 
+mod network;
+#[cfg(feature = "cluster")]
+mod services;
+
 use std::collections::BTreeMap;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
@@ -7,7 +11,8 @@ use std::process::{Command, Output};
 use std::sync::Arc;
 
 use platform_server::app::doctor::{Finding, Patient, State, examine};
-use platform_server::clock::SystemClock;
+use platform_server::clock::{Clock, SystemClock};
+use platform_server::config::Config;
 use platform_server::entropy::SystemEntropy;
 use platform_server::platform::disk::ManualDisk;
 use serde_json::Value;
@@ -39,6 +44,32 @@ fn states(output: &Output) -> BTreeMap<String, Vec<String>> {
         states.entry(text("check")).or_default().push(text("state"));
     }
     states
+}
+
+/// What the doctor finds with these settings, by this clock.
+async fn examined(config: &Config, clock: Arc<dyn Clock>) -> Vec<Finding> {
+    let patient = Patient {
+        config,
+        backups: None,
+        clock,
+        entropy: Arc::new(SystemEntropy),
+        disk: Arc::new(ManualDisk::new(u64::MAX)),
+    };
+    examine(&patient).await
+}
+
+/// All that was found by a check.
+fn by<'found>(findings: &'found [Finding], check: &str) -> Vec<&'found Finding> {
+    let of_check = |finding: &&Finding| finding.check == check;
+    findings.iter().filter(of_check).collect()
+}
+
+/// What was found by a check that is made once.
+#[track_caller]
+fn the<'found>(findings: &'found [Finding], check: &str) -> &'found Finding {
+    let found = by(findings, check);
+    assert_eq!(found.len(), 1, "{check}: {findings:?}");
+    found[0]
 }
 
 #[test]
@@ -149,16 +180,8 @@ async fn the_server_is_asked_on_the_operators_listener() {
     config.listen = app.running.address;
     config.operations_listen = Some(operations);
     let look = async || {
-        let patient = Patient {
-            config: &config,
-            backups: None,
-            clock: Arc::new(SystemClock),
-            entropy: Arc::new(SystemEntropy),
-            disk: Arc::new(ManualDisk::new(u64::MAX)),
-        };
-        let findings = examine(&patient).await;
-        let of_server = |finding: &Finding| finding.check == "server";
-        findings.into_iter().find(of_server).unwrap()
+        let findings = examined(&config, Arc::new(SystemClock)).await;
+        the(&findings, "server").clone()
     };
     assert_eq!(look().await.state, State::Fine);
     let _ = app.running.drain();

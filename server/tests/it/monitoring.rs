@@ -122,6 +122,37 @@ fn rules_and_dashboard_name_only_metrics_that_the_server_exports() {
     }
 }
 
+#[test]
+fn the_dashboard_shows_every_metric_that_can_raise_an_alert() {
+    let rules = std::fs::read_to_string(deploy().join("prometheus/alerts.yml")).unwrap();
+    let dashboard = std::fs::read_to_string(deploy().join("grafana/platform.json")).unwrap();
+    let dashboard: Value = serde_json::from_str(&dashboard).unwrap();
+    let mut queries = Vec::new();
+    texts(&dashboard, &["expr"], &mut queries);
+    let shown = metrics_in(&queries.join(" "));
+    let missing: Vec<_> = metrics_in(&rules).difference(&shown).cloned().collect();
+    assert!(missing.is_empty(), "{missing:?}");
+}
+
+#[test]
+fn panels_of_the_dashboard_have_ids_and_places_of_their_own() {
+    let dashboard = std::fs::read_to_string(deploy().join("grafana/platform.json")).unwrap();
+    let dashboard: Value = serde_json::from_str(&dashboard).unwrap();
+    let panels = dashboard["panels"].as_array().unwrap();
+    let ids: BTreeSet<_> = panels.iter().map(|panel| panel["id"].as_u64()).collect();
+    assert_eq!(ids.len(), panels.len());
+    let mut taken = BTreeSet::new();
+    for panel in panels {
+        let of = |name: &str| panel["gridPos"][name].as_u64().unwrap();
+        assert!(of("x") + of("w") <= 24, "{panel}");
+        for x in of("x")..of("x") + of("w") {
+            for y in of("y")..of("y") + of("h") {
+                assert!(taken.insert((x, y)), "{}", panel["title"]);
+            }
+        }
+    }
+}
+
 /// A query of the dashboard is a rule for the tool, once Grafana's variables have values.
 #[test]
 fn every_query_of_the_dashboard_can_be_evaluated() {

@@ -82,3 +82,87 @@ impl Fetcher {
         fetched.unwrap_or_else(|_| Err(format!("no answer within {} s", PATIENCE.as_secs())))
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use axum::Router;
+    use axum::routing::get;
+    use tokio::net::TcpListener;
+    use tokio::task::JoinSet;
+    use tokio::time::Instant;
+
+    use super::*;
+
+    fn large(more: usize) -> Vec<u8> {
+        vec![b'x'; MOST + more]
+    }
+
+    /// A server that ends with the set. Returns its address, too.
+    async fn server() -> (String, JoinSet<()>) {
+        let told = |headers: HeaderMap| async move {
+            let id = headers["x-request-id"].clone();
+            let json = r#"{"origin":"http://play.example","count":1}"#;
+            ([("x-request-id", id)], json)
+        };
+        let routes = Router::new()
+            .route("/told", get(told))
+            .route("/most", get(|| async { large(0) }))
+            .route("/more", get(|| async { large(1) }));
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let address = format!("http://{}", listener.local_addr().unwrap());
+        let mut tasks = JoinSet::new();
+        tasks.spawn(async move { axum::serve(listener, routes).await.unwrap() });
+        (address, tasks)
+    }
+
+    #[tokio::test]
+    async fn a_response_has_its_status_headers_and_json() {
+        let (address, _server) = server().await;
+        let fetcher = Fetcher::new(false).unwrap();
+        let told = fetcher.get(&format!("{address}/told"), Some("an-id")).await;
+        let told = told.unwrap();
+        assert_eq!(told.status, StatusCode::OK);
+        assert_eq!(told.header("x-request-id"), Some("an-id"));
+        assert_eq!(told.header("x-other"), None);
+        let origin = told.member("origin");
+        assert_eq!(origin.as_deref(), Some("http://play.example"));
+        // Neither a number nor what is not there is a text.
+        assert_eq!(told.member("count"), None);
+        assert_eq!(told.member("other"), None);
+        let missing = fetcher.get(&format!("{address}/none"), None).await.unwrap();
+        assert_eq!(missing.status, StatusCode::NOT_FOUND);
+        assert_eq!(missing.member("origin"), None, "it is no JSON");
+    }
+
+    #[tokio::test]
+    async fn a_response_that_is_too_large_is_an_error() {
+        let (address, _server) = server().await;
+        let fetcher = Fetcher::new(false).unwrap();
+        let most = fetcher.get(&format!("{address}/most"), None).await.unwrap();
+        assert_eq!(most.body.len(), MOST);
+        let more = fetcher.get(&format!("{address}/more"), None).await;
+        assert!(more.unwrap_err().contains("limit"));
+    }
+
+    #[tokio::test]
+    async fn an_address_that_is_none_or_where_nobody_listens_is_an_error() {
+        let fetcher = Fetcher::new(false).unwrap();
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let closed = format!("http://{}/", listener.local_addr().unwrap());
+        drop(listener);
+        let refused = fetcher.get(&closed, None).await.unwrap_err();
+        assert!(refused.contains("refused"), "{refused}");
+        assert!(fetcher.get("http://[::1/", None).await.is_err());
+    }
+
+    /// Time passes by itself here whenever everybody waits.
+    #[tokio::test(start_paused = true)]
+    async fn a_server_that_stays_silent_is_given_up_after_ten_seconds() {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let silent = format!("http://{}/", listener.local_addr().unwrap());
+        let begun = Instant::now();
+        let fetched = Fetcher::new(false).unwrap().get(&silent, None).await;
+        assert_eq!(fetched.unwrap_err(), "no answer within 10 s");
+        assert!(begun.elapsed() < 2 * PATIENCE);
+    }
+}

@@ -5,11 +5,13 @@
 //! |---|---|
 //! | `caa` | whether the certificate authority may issue certificates |
 //! | `certificates` | how long the certificates are valid |
-//! | `disks` | the data folder, free space, backups |
+//! | `disks` | the data folder, free space |
+//! | `backups` | the age of the newest backup |
 //! | `services` | database, signing keys, Redis, the bucket, identity providers |
 //! | `network` | names, the way through the proxy, the clock, the operator's listener |
 //! | `fetch` | requests to the platform and to providers |
 
+mod backups;
 mod caa;
 mod certificates;
 mod disks;
@@ -106,7 +108,7 @@ impl Finding {
 pub struct Patient<'a> {
     /// The settings.
     pub config: &'a Config,
-    /// Where backups are written, if the operator says so.
+    /// The folder of backups, or the newest one, in place of what the settings say.
     pub backups: Option<PathBuf>,
     /// This machine's clock.
     pub clock: Arc<dyn Clock>,
@@ -130,14 +132,15 @@ impl Patient<'_> {
 
 /// Makes all checks, those that wait for others at the same time.
 pub async fn examine(patient: &Patient<'_>) -> Vec<Finding> {
-    let (disks, services, certificates, caa, network) = tokio::join!(
-        disks::examine(patient),
+    let disks = disks::examine(patient);
+    let (backups, services, certificates, caa, network) = tokio::join!(
+        backups::examine(patient),
         services::examine(patient),
         certificates::examine(patient),
         caa::examine(patient),
         network::examine(patient),
     );
-    let findings = disks.into_iter().chain(services);
+    let findings = disks.into_iter().chain([backups]).chain(services);
     let findings = findings.chain(certificates).chain(caa);
     findings.chain(network).collect()
 }

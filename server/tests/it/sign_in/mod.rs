@@ -2,7 +2,7 @@
 
 mod demo_provider;
 mod hurried;
-mod providers;
+pub(crate) mod providers;
 
 use std::time::Duration;
 

@@ -17,15 +17,15 @@ use crate::browser::Browser;
 use crate::support::TestApp;
 
 /// A provider with metadata and an empty key set that counts its requests.
-struct Metadata {
-    issuer: String,
+pub(crate) struct Metadata {
+    pub(crate) issuer: String,
     asked: Arc<AtomicUsize>,
-    down: Arc<AtomicUsize>,
+    pub(crate) down: Arc<AtomicUsize>,
     server: JoinSet<()>,
 }
 
 impl Metadata {
-    async fn start(path: &str, says: impl FnOnce(&str) -> serde_json::Value) -> Self {
+    pub(crate) async fn start(path: &str, says: impl FnOnce(&str) -> serde_json::Value) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         Self::listen(listener, path, says)
     }
@@ -87,7 +87,7 @@ impl Metadata {
     }
 }
 
-fn good(issuer: &str) -> serde_json::Value {
+pub(crate) fn good(issuer: &str) -> serde_json::Value {
     let host = issuer.splitn(4, '/').take(3).collect::<Vec<_>>().join("/");
     json!({
         "issuer": issuer,
@@ -100,7 +100,7 @@ fn good(issuer: &str) -> serde_json::Value {
     })
 }
 
-fn named(id: &str, issuer: &str) -> IdentityProvider {
+pub(crate) fn named(id: &str, issuer: &str) -> IdentityProvider {
     IdentityProvider {
         id: id.to_owned(),
         name: id.to_owned(),
