@@ -1,5 +1,6 @@
 //! What `deploy/` has for containers: the files fit together and to the server, and the image's root folder
-//! has everything that the server needs. No container engine is needed.
+//! has everything that the server needs. No container engine is needed here; `in_containers` runs one, and
+//! `tests/tests/manifests.rs` checks the files by the schemas of Compose and Kubernetes.
 
 use std::collections::BTreeMap;
 use std::io::{Read as _, Write as _};
@@ -13,11 +14,11 @@ use crate::program::{Server, one_line, program};
 use crate::restore::names;
 
 /// The folder of the server's data in every container.
-const DATA: &str = "/var/lib/platform";
+pub(crate) const DATA: &str = "/var/lib/platform";
 /// The user without rights.
-const USER: u64 = 65_532;
+pub(crate) const USER: u64 = 65_532;
 
-fn deploy(path: &str) -> PathBuf {
+pub(crate) fn deploy(path: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR"))
         .join("../deploy")
         .join(path)
@@ -27,7 +28,7 @@ fn text(path: &str) -> String {
     std::fs::read_to_string(deploy(path)).unwrap()
 }
 
-fn yaml(path: &str) -> Value {
+pub(crate) fn yaml(path: &str) -> Value {
     let read: Result<Value, _> = serde_saphyr::from_str(&text(path));
     read.unwrap_or_else(|error| panic!("{path}: {error}"))
 }
@@ -326,18 +327,34 @@ fn the_ingress_leads_every_name_of_the_platform_to_the_visitors_service() {
     );
 }
 
+/// Makes a release whose only program is the server of this build, with its checksum.
+pub(crate) fn make_release(folder: &Path, server: &Path) {
+    std::os::unix::fs::symlink(server, folder.join("platform-server")).unwrap();
+    std::os::unix::fs::symlink(deploy(""), folder.join("deploy")).unwrap();
+    let sum = Command::new("sha256sum")
+        .arg("platform-server")
+        .current_dir(folder)
+        .output()
+        .unwrap();
+    assert!(sum.status.success(), "{sum:?}");
+    std::fs::write(folder.join("SHA256SUMS"), sum.stdout).unwrap();
+}
+
 #[test]
 fn the_image_has_everything_that_the_server_needs_and_no_other_program() {
     let folder = tempfile::tempdir().unwrap();
-    let [release, root] = ["release", "root"].map(|name| folder.path().join(name));
+    let [release, image] = ["release", "image"].map(|name| folder.path().join(name));
     std::fs::create_dir(&release).unwrap();
-    let program = env!("CARGO_BIN_EXE_platform-server");
-    std::os::unix::fs::symlink(program, release.join("platform-server")).unwrap();
-    let made = Command::new(deploy("container/root.sh"))
-        .args([&release, &root])
-        .output()
-        .unwrap();
+    make_release(&release, Path::new(env!("CARGO_BIN_EXE_platform-server")));
+    let prepare = || {
+        let mut prepare = Command::new(deploy("container/prepare.sh"));
+        prepare.args([&release, &image]).output().unwrap()
+    };
+    let made = prepare();
     assert!(made.status.success(), "{made:?}");
+    // What is there already is not mixed with something newer.
+    assert!(one_line(&prepare()).contains("is there already"));
+    let root = image.join("system");
     let programs: Vec<_> = std::fs::read_dir(root.join("usr/bin")).unwrap().collect();
     assert_eq!(programs.len(), 1);
     let within = |arguments: &[&str]| {
@@ -357,18 +374,26 @@ fn the_image_has_everything_that_the_server_needs_and_no_other_program() {
     let config = within(&["config"]);
     assert!(config.status.success(), "{config:?}");
 
-    let recipe = text("Containerfile");
-    let (_, image) = recipe.split_once("\nFROM scratch\n").unwrap();
-    for line in [
-        "ENTRYPOINT [\"/usr/bin/platform-server\"]",
-        "CMD [\"serve\"]",
-        "EXPOSE 8787 9090",
-        &format!("USER {USER}:{USER}"),
-        &format!("VOLUME {DATA}"),
-    ] {
-        assert!(image.lines().any(|one| one == line), "{line}");
-    }
-    assert!(image.contains("HEALTHCHECK") && image.contains("\"ready\"]"));
     let users = std::fs::read_to_string(root.join("etc/passwd")).unwrap();
     assert!(users.contains(&format!(":{USER}:{USER}:")), "{users}");
+}
+
+#[test]
+fn a_damaged_release_becomes_no_image() {
+    let folder = tempfile::tempdir().unwrap();
+    let image = folder.path().join("image");
+    make_release(
+        folder.path(),
+        Path::new(env!("CARGO_BIN_EXE_platform-server")),
+    );
+    let sums = folder.path().join("SHA256SUMS");
+    let sum = std::fs::read_to_string(&sums).unwrap();
+    let digest = sum.split(' ').next().unwrap();
+    std::fs::write(&sums, sum.replace(digest, &"0".repeat(digest.len()))).unwrap();
+    let made = Command::new(deploy("container/prepare.sh"))
+        .args([folder.path(), &image])
+        .output()
+        .unwrap();
+    assert!(!made.status.success(), "{made:?}");
+    assert!(!image.exists());
 }

@@ -41,6 +41,7 @@ mod heartbeat;
 mod hosting;
 mod hosts;
 mod https;
+mod in_containers;
 #[cfg(feature = "cluster")]
 mod listing;
 mod live;
@@ -87,6 +88,7 @@ mod stop;
 mod support;
 mod takedown;
 mod telemetry;
+mod tls_visitor;
 mod token;
 mod upgrades;
 mod webhooks;

@@ -121,8 +121,13 @@ impl Server {
 
     /// Sends a signal and waits for the end. Returns the remaining output, the log, and the exit
     /// code.
-    pub(crate) fn stop(mut self, signal: &str) -> (String, String, Option<i32>) {
+    pub(crate) fn stop(self, signal: &str) -> (String, String, Option<i32>) {
         self.signal(signal);
+        self.wait()
+    }
+
+    /// Waits for the end. Returns the remaining output, the log, and the exit code.
+    pub(crate) fn wait(mut self) -> (String, String, Option<i32>) {
         let mut rest = String::new();
         self.output.read_to_string(&mut rest).unwrap();
         let ended = self.child.wait_with_output().unwrap();

@@ -296,7 +296,7 @@ pub(super) const STEPS: &[Step] = &[
     },
     Step {
         name: "Python",
-        why: "the documents' backend and dev server in Python are tested, and schemathesis runs; zig comes from PyPI",
+        why: "the documents' backend and dev server in Python are tested, schemathesis and the schemas of Kubernetes and Compose are used; zig comes from PyPI",
         must: &[Dist, Test],
         may: &[],
         without: "",
@@ -523,6 +523,24 @@ pub(super) const STEPS: &[Step] = &[
         without: "",
         check: Check::Programs(&["caddy"]),
         fix: Fix::Debian(&["caddy"]),
+    },
+    Step {
+        name: "podman",
+        why: "builds the image and runs it, without the symbols that strip removes, in a network that `ip` makes",
+        must: &[Test],
+        may: &[],
+        without: "",
+        check: Check::Programs(&["podman", "runc", "strip", "ip"]),
+        fix: Fix::Debian(&["podman", "runc", "binutils", "iproute2"]),
+    },
+    Step {
+        name: "kubectl",
+        why: "reads the manifests as a cluster's operator would apply them",
+        must: &[Test],
+        may: &[],
+        without: "",
+        check: Check::Programs(&["kubectl"]),
+        fix: Fix::Debian(&["kubernetes-client"]),
     },
     Step {
         name: "systemd-analyze",
