@@ -7,6 +7,19 @@ use std::process::{Command, Output, Stdio};
 /// The variable with which this test program runs again.
 const ALONE: &str = "TESTS_ALONE";
 
+/// Runs a program as process 1 would, whose end is that of all others: what the program started may remove its files
+/// before, for ten seconds at most.
+const INIT: &str = r#"
+    "$@"
+    code=$?
+    for attempt in $(seq 100); do
+        set -- /proc/[0-9]*
+        [ $# -eq 1 ] && break
+        sleep 0.1
+    done
+    exit $code
+"#;
+
 /// Whether this is the second run.
 #[expect(
     clippy::disallowed_methods,
@@ -35,6 +48,10 @@ pub(super) fn run_alone(test: &str) {
         "--fork",
         "--kill-child",
         "--mount-proc",
+        "sh",
+        "-c",
+        INIT,
+        "init",
     ];
     let output = Command::new(before[0])
         .args(&before[1..])

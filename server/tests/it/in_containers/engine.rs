@@ -17,6 +17,14 @@ pub(super) struct Engine {
     folder: TempDir,
 }
 
+impl Drop for Engine {
+    fn drop(&mut self) {
+        // After a failed test; the folder of what still runs could not be removed.
+        let mut remove = self.podman();
+        let _ = remove.args(["rm", "--all", "--force", "--time=0"]).output();
+    }
+}
+
 impl Engine {
     /// Builds the image from the server of this build, with the commands of `docs/hosting.md`.
     pub(super) fn with_image() -> Self {

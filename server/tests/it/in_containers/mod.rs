@@ -89,6 +89,9 @@ async fn the_demo_is_played_in_the_services_of_compose() {
     assert!(set.starts_with("HTTP/1.1 200"), "{set}");
     visitor.echoes_over_a_web_socket().await;
     visitor.is_redirected(&host("demo")).await;
+    // Everything is reached, Redis too.
+    let ready = engine.operate(NAME, &["ready"]);
+    assert_eq!(ready, "{\"ready\":true,\"degraded\":[]}\n");
 
     engine.stop(NAME);
     let (_, log, code) = server.wait();
