@@ -1,6 +1,6 @@
 //! The archive of a deploy: no entry leaves the folder, and what is accepted is what was written. A
-//! deploy sends a tar file in gzip. Both are tried: the bytes as they are, and compressed here, since
-//! no mutation keeps the check sum of gzip.
+//! deploy sends a tar file in gzip. Three are tried: the bytes as they are; compressed here, since no
+//! mutation keeps the check sum of gzip; and with the check sums of tar.
 
 #![no_main]
 
@@ -11,21 +11,29 @@ use std::path::Path;
 use flate2::Compression;
 use flate2::write::GzEncoder;
 use libfuzzer_sys::fuzz_target;
+use platform_fuzz::with_check_sums;
 use platform_server::projects::archive::unpack;
 
 fuzz_target!(|bytes: &[u8]| {
     try_to_unpack(bytes);
+    try_to_unpack(&compressed(bytes));
+    try_to_unpack(&compressed(&with_check_sums(bytes)));
+});
+
+fn compressed(bytes: &[u8]) -> Vec<u8> {
     let mut encoder = GzEncoder::new(Vec::new(), Compression::fast());
     encoder.write_all(bytes).expect("a vector takes all");
-    try_to_unpack(&encoder.finish().expect("a vector takes all"));
-});
+    encoder.finish().expect("a vector takes all")
+}
 
 fn try_to_unpack(archive: &[u8]) {
     let outer = tempfile::tempdir_in("/dev/shm").expect("there is room for a folder");
     let folder = outer.path().join("staged");
     fs::create_dir(&folder).expect("there is room for a folder");
     let staged = unpack(archive, archive.len() as u64, &folder);
-    let beside = fs::read_dir(outer.path()).expect("the folder is there").count();
+    let beside = fs::read_dir(outer.path())
+        .expect("the folder is there")
+        .count();
     assert_eq!(beside, 1, "something was written beside the folder");
     assert_only_files(&folder);
     if let Ok(files) = staged {

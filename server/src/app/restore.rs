@@ -5,11 +5,11 @@
 //!
 //! | module | contents |
 //! |---|---|
-//! | `unpack` | reading the archive |
+//! | [`unpack`](mod@unpack) | reading the archive |
 //! | `places` | where data is, what is there already, and moving it |
 
 mod places;
-mod unpack;
+pub mod unpack;
 
 use std::collections::BTreeSet;
 use std::fs::{File, Permissions};

@@ -34,7 +34,7 @@ pub const PROOF: &str = "proof";
 pub const DELETION_PAGE: &str = "/profile/delete";
 
 /// The maximum number of bytes of an address, both as given and as written by our parser.
-const MAX_BYTES: usize = 2_048;
+pub const MAX_BYTES: usize = 2_048;
 
 /// An absolute address on the console or on a game of this platform as our parser writes it, or the
 /// address of [`DEVICE_PAGE`] or [`DELETION_PAGE`].
@@ -209,7 +209,8 @@ fn device_address(auth_url: &str, code: Option<&UserCode>, proof: Option<&str>) 
 
 /// Returns the address of the page that signs in a device, if `given` matches it exactly: only the
 /// code and the characters of the seal are parsed, and nothing else of the text is used.
-fn device_page(auth_url: &str, given: &str) -> Option<String> {
+#[must_use]
+pub fn device_page(auth_url: &str, given: &str) -> Option<String> {
     let query = given.split_once('?').map(|(_, query)| query);
     let mut values = query
         .unwrap_or_default()
@@ -223,7 +224,8 @@ fn device_page(auth_url: &str, given: &str) -> Option<String> {
 
 /// Returns the address as our parser writes it, if its origin is `known` and no other parser could
 /// have found another one.
-fn canonical(given: &str, known: impl Fn(&str) -> bool) -> Option<String> {
+#[must_use]
+pub fn canonical(given: &str, known: impl Fn(&str) -> bool) -> Option<String> {
     if given.len() > MAX_BYTES || !is_plain(given) {
         return None;
     }

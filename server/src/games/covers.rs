@@ -136,7 +136,8 @@ async fn refusal(
 }
 
 /// Returns the reason why an image with this content must not be shown, if there is one.
-fn refuse(path: &str, content: &[u8]) -> Option<String> {
+#[must_use]
+pub fn refuse(path: &str, content: &[u8]) -> Option<String> {
     let kind = mime_guess::from_path(path).first();
     if kind.is_some_and(|kind| kind.subtype() == "svg") {
         return refuse_svg(content).map(str::to_owned);
@@ -203,6 +204,15 @@ fn refuse_svg(content: &[u8]) -> Option<&'static str> {
     let Ok(text) = std::str::from_utf8(content) else {
         return Some("is SVG in another encoding than UTF-8");
     };
+    // Some encodings, which a document may declare for itself, leave such characters out: they would
+    // hide every word. In UTF-8 they make no SVG (XML 1.0 §2.2).
+    let is_blank = |char| matches!(char, '\t' | '\n' | '\r');
+    if text.contains(|char: char| char.is_control() && !is_blank(char)) {
+        return Some("is SVG with control characters");
+    }
+    // In attributes, characters may be written as references; and addresses are read without line
+    // breaks and tabs.
+    let text = htmlize::unescape(text).replace(is_blank, "");
     let text = text.to_ascii_lowercase();
     let within = [
         "<image",
@@ -220,7 +230,7 @@ fn refuse_svg(content: &[u8]) -> Option<&'static str> {
     ];
     let is_elsewhere = |rest: &str| {
         let address = rest.trim_start().trim_start_matches(['"', '\'']);
-        !address.starts_with('#') && !address.starts_with("&quot;#")
+        !address.starts_with('#')
     };
     let mut addresses = text.split("url(").skip(1);
     if within.iter().any(|name| text.contains(name)) || addresses.any(is_elsewhere) {
@@ -364,11 +374,17 @@ mod tests {
             "<g style='background-image: URL( \"a.webp\")'/>",
             "<g style='background-image:\\75rl(a.webp)'/>",
             "<?xml-stylesheet href='a.css'?>",
+            "<g style='background:&#117;rl(a.webp)'/>",
+            "<g style='background:image-set(\"&#x64;ata:image/webp;base64,AA\")'/>",
+            "<g style='background:image-set(\"da&#9;ta:image/webp;base64,AA\")'/>",
+            "<g style='background:&#92;75rl(a.webp)'/>",
+            // In ISO-2022-JP this is an image.
+            "<i\u{1b}(Bmage/>",
         ] {
             assert!(!svg(inside), "{inside}");
         }
         assert!(svg(
-            "<g fill='url(#a)' mask=\"url('#b')\"/><linearGradient id='a'/>"
+            "<g fill='url(#a)' mask=\"url('#b')\" filter='url(&quot;#c&quot;)'/>\r\n\t<title>&#xe4;</title>"
         ));
         for repeating in ["<use href='#a'/>", "<marker/>", "<s:pattern/>"] {
             assert!(!svg(&repeating.repeat(SVG_REPEATING + 1)), "{repeating}");

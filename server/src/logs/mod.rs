@@ -3,6 +3,7 @@
 //! | module | contents |
 //! |---|---|
 //! | [`handlers`] | the endpoints: receiving records (`ingest`), search, streams, errors |
+//! | [`entries`] | the records of a page as they are stored |
 //! | [`grouping`] | grouping errors by their causes |
 //! | [`limits`] | the rate limits on received records |
 //! | `place` | where an error is of the game |
@@ -10,6 +11,7 @@
 //! | [`streams`] | sending new records to those who follow |
 //! | [`sweep`] | removing old records, and those over a quota |
 
+pub mod entries;
 pub mod grouping;
 pub mod handlers;
 pub mod limits;

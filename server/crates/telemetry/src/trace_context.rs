@@ -3,7 +3,7 @@
 use http::{HeaderMap, HeaderName, HeaderValue};
 use opentelemetry::Context;
 use opentelemetry::propagation::{Extractor, TextMapPropagator as _};
-use opentelemetry::trace::{SpanContext, TraceFlags};
+use opentelemetry::trace::{SpanContext, TraceContextExt as _, TraceFlags};
 use opentelemetry_sdk::propagation::TraceContextPropagator;
 
 /// The header that names trace and span.
@@ -69,10 +69,18 @@ pub(crate) fn write(span: &SpanContext, headers: &mut HeaderMap) {
     }
 }
 
+/// Returns the headers with which the caller that `headers` name would be named again. For the fuzz
+/// targets: the program reads and writes with a request between.
+#[doc(hidden)]
+#[must_use]
+pub fn passed_on(headers: &HeaderMap) -> HeaderMap {
+    let mut passed = HeaderMap::new();
+    write(read(headers).span().span_context(), &mut passed);
+    passed
+}
+
 #[cfg(test)]
 mod tests {
-    use opentelemetry::trace::TraceContextExt as _;
-
     use super::*;
 
     const PARENT: &str = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01";

@@ -12,7 +12,7 @@
 //! nothing in proportion to the requests ([`frames`]). `h2` limits the number of CONTINUATION frames,
 //! of small DATA frames, and of resets that it has not yet handled.
 
-mod frames;
+pub(super) mod frames;
 mod requests;
 mod streams;
 

@@ -32,6 +32,7 @@
 //! | [`minimum_rate`] | the minimum speed of transfers |
 //! | [`json`] | JSON documents that a game's page posts |
 //! | [`form`] | forms that the platform's own pages post |
+//! | [`fuzzing`] | a connection without a socket, for the fuzz targets |
 //! | [`oauth`] | parameters and errors of the OAuth endpoints |
 //! | [`csrf`] | protection of forms against other sites |
 //! | [`seal`] | sealed values for a browser, and the time before a press counts |
@@ -51,6 +52,8 @@ pub mod encoding;
 pub mod fair_shares;
 pub mod foreign_cookies;
 pub mod form;
+#[doc(hidden)]
+pub mod fuzzing;
 pub mod gzip_stream;
 mod head_budget;
 mod head_timer;

@@ -296,7 +296,7 @@ async fn accept(listener: &TcpListener) -> Option<(TcpStream, SocketAddr)> {
 
 /// The protocol of every connection: HTTP/1.1, with limits. A builder that detects the protocol
 /// first would wait for a silent peer forever.
-fn protocol(limits: &ConnectionLimits) -> Builder {
+pub(super) fn protocol(limits: &ConnectionLimits) -> Builder {
     let mut builder = Builder::new();
     builder
         // With the timer of each connection.
@@ -348,7 +348,7 @@ async fn secure<A: Application>(
 }
 
 /// Responds to the requests of one connection, and to no further one after the shutdown has begun.
-async fn connection<S, A>(mut protocol: Builder, stream: S, visitor: Visitor<A>)
+pub(super) async fn connection<S, A>(mut protocol: Builder, stream: S, visitor: Visitor<A>)
 where
     S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
     A: Application,

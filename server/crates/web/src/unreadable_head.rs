@@ -136,7 +136,7 @@ where
 
 /// Returns the status of a response that hyper makes itself, and the text before and after the
 /// length of its empty body.
-fn own_answer(bytes: &[u8]) -> Option<(StatusCode, &[u8], &[u8])> {
+pub(super) fn own_answer(bytes: &[u8]) -> Option<(StatusCode, &[u8], &[u8])> {
     const NO_BODY: &[u8] = b"content-length: 0\r\n";
     if !bytes.starts_with(b"HTTP/1.") || !bytes.ends_with(b"\r\n\r\n") {
         return None;

@@ -27,8 +27,12 @@ enum Entry {
 
 /// Unpacks the databases into `databases`, and the deployed files into `files`, or checks them only.
 /// Returns the names of the files.
-pub(super) fn unpack(
-    archive: &File,
+///
+/// # Errors
+/// [`RestoreError::NotABackup`], [`RestoreError::Foreign`], [`RestoreError::Damaged`]; an error of the
+/// disk.
+pub fn unpack(
+    archive: impl Read,
     databases: &Path,
     files: Option<&Path>,
 ) -> Result<BTreeSet<String>, RestoreError> {

@@ -12,6 +12,7 @@ use super::return_link::page_path;
 use super::start_sign_in::{SignInNotice, back_to_login, provider_of};
 use super::token::suspended;
 use crate::auth::AuthState;
+use crate::auth::oidc::returned::{Outcome, Returned};
 use crate::auth::oidc::{Answer, Provider, SignInError, Subject};
 use crate::auth::redirect::{DELETION_PAGE, ReturnAddress};
 use crate::auth::refusal_log;
@@ -30,12 +31,6 @@ use crate::web::form::Form;
 use crate::web::redirects::see_other;
 use crate::web::request_context::Context;
 
-/// The maximum number of bytes of a `state`: ours have 43.
-const MAX_STATE_BYTES: usize = 128;
-/// The maximum number of bytes of a code: some providers put a whole token into it.
-const MAX_CODE_BYTES: usize = 8 * 1_024;
-/// The maximum number of bytes of an issuer and of an error code.
-const MAX_SHORT_BYTES: usize = 1_024;
 /// The maximum number of characters of a failure's reason in the audit log.
 const KEPT_CHARS: usize = 200;
 
@@ -132,50 +127,6 @@ fn set_back(
     let metrics = &state.platform.metrics;
     metrics.sign_in(provider.id(), notice.code());
     back_to_login(state, redirect, notice)
-}
-
-/// The parameters with which the browser returned.
-struct Returned<'a> {
-    state: &'a str,
-    issuer: Option<&'a str>,
-    outcome: Outcome<'a>,
-}
-
-enum Outcome<'a> {
-    Code(&'a str),
-    Error(&'a str),
-}
-
-impl<'a> Returned<'a> {
-    /// Returns `None` if this is not a valid response of a provider: a parameter is repeated (RFC
-    /// 6749 §3.1) or too long, or there is neither code nor error.
-    fn read(query: &'a Form) -> Option<Self> {
-        let field = |name, most| match query.field(name) {
-            Ok(Some(text)) if text.len() > most => Err(()),
-            Ok(text) => Ok(text),
-            Err(_) => Err(()),
-        };
-        let code = field("code", MAX_CODE_BYTES).ok()?;
-        let error = field("error", MAX_SHORT_BYTES).ok()?;
-        // A value that we cannot have issued is treated like a missing one, which is treated like
-        // an unknown one.
-        let state = query.field("state").ok()?.unwrap_or_default();
-        let state = if state.len() > MAX_STATE_BYTES {
-            ""
-        } else {
-            state
-        };
-        let outcome = match (code, error) {
-            (Some(code), None) if !code.is_empty() => Outcome::Code(code),
-            (None, Some(error)) => Outcome::Error(error),
-            _ => return None,
-        };
-        Some(Self {
-            state,
-            issuer: field("iss", MAX_SHORT_BYTES).ok()?,
-            outcome,
-        })
-    }
 }
 
 /// Why nobody was signed in.
@@ -359,36 +310,6 @@ async fn complete(
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn only_what_a_provider_may_answer_is_read() {
-        let read = |query: &str| {
-            let form = Form::of_query(Some(query));
-            Returned::read(&form).map(|returned| match returned.outcome {
-                Outcome::Code(code) => format!("{}: code {code}", returned.state),
-                Outcome::Error(error) => format!("{}: error {error}", returned.state),
-            })
-        };
-        assert_eq!(read("code=c&state=s").as_deref(), Some("s: code c"));
-        assert_eq!(read("error=e&state=s&x=1").as_deref(), Some("s: error e"));
-        assert_eq!(read("code=c").as_deref(), Some(": code c"));
-        let long_state = format!("code=c&state={}", "s".repeat(MAX_STATE_BYTES + 1));
-        assert_eq!(read(&long_state).as_deref(), Some(": code c"));
-        let long_code = format!("state=s&code={}", "c".repeat(MAX_CODE_BYTES + 1));
-        for bad in [
-            "",
-            "state=s",
-            "code=&state=s",
-            "code=c&error=e&state=s",
-            "code=c&code=c&state=s",
-            "code=c&state=s&state=s",
-            "error=e&error=e&state=s",
-            "code=c&state=s&iss=a&iss=a",
-            &long_code,
-        ] {
-            assert_eq!(read(bad), None, "{bad}");
-        }
-    }
 
     #[test]
     fn a_player_who_changed_their_mind_is_told_apart_from_a_failure() {

@@ -45,7 +45,8 @@ struct Younger {
 
 impl AdditionalProviderMetadata for Younger {}
 
-type Metadata = ProviderMetadata<
+/// A provider's metadata.
+pub(super) type Metadata = ProviderMetadata<
     Younger,
     CoreAuthDisplay,
     CoreClientAuthMethod,
@@ -92,6 +93,57 @@ pub(super) struct Known {
 }
 
 impl Known {
+    /// Takes from the metadata, whose key set was fetched `since` the start of the clock, what a
+    /// sign-in uses.
+    ///
+    /// # Errors
+    /// [`SignInError::Unavailable`] if no sign-in can use it.
+    pub(super) fn of(
+        metadata: Metadata,
+        registration: &Registration,
+        since: Duration,
+    ) -> Result<Self, SignInError> {
+        let token_endpoint = metadata.token_endpoint().ok_or_else(|| {
+            SignInError::Unavailable("the metadata names no token endpoint".to_owned())
+        })?;
+        for address in [
+            metadata.authorization_endpoint().url(),
+            token_endpoint.url(),
+        ] {
+            if !is_safe(address) {
+                return Err(SignInError::Unavailable(format!(
+                    "the endpoint {} is not https",
+                    shown(address.as_str())
+                )));
+            }
+        }
+        let methods = metadata.token_endpoint_auth_methods_supported();
+        let auth_type = auth_type(methods.map(Vec::as_slice)).ok_or_else(|| {
+            SignInError::Unavailable(
+                "the token endpoint supports neither client_secret_basic nor client_secret_post"
+                    .to_owned(),
+            )
+        })?;
+        let younger = metadata.additional_metadata();
+        let says_issuer = younger.authorization_response_iss_parameter_supported;
+        let keys = ArcSwap::from_pointee(strong(metadata.jwks()));
+        let keys_address = metadata.jwks_uri().clone();
+        let client = CoreClient::from_provider_metadata(
+            metadata,
+            registration.client_id.clone(),
+            Some(registration.client_secret.clone()),
+        )
+        .set_redirect_uri(registration.redirect.clone())
+        .set_auth_type(auth_type);
+        Ok(Self {
+            client,
+            says_issuer,
+            keys,
+            keys_address,
+            since,
+        })
+    }
+
     /// Returns its keys, as fetched last.
     pub(super) fn keys(&self) -> Arc<CoreJsonWebKeySet> {
         self.keys.load_full()
@@ -225,56 +277,13 @@ impl Discovery {
     }
 
     async fn discover(&self) -> Result<Known, SignInError> {
-        let Registration {
-            issuer,
-            client_id,
-            client_secret,
-            redirect,
-        } = &self.registration;
+        let registration = &self.registration;
         // The library checks that the document's issuer is this one, character by character (OpenID
         // Connect Discovery 1.0 §4.3).
-        let metadata = Metadata::discover_async(issuer.clone(), &self.http)
+        let metadata = Metadata::discover_async(registration.issuer.clone(), &self.http)
             .await
             .map_err(|error| unavailable("the metadata", &error))?;
-        let token_endpoint = metadata.token_endpoint().ok_or_else(|| {
-            SignInError::Unavailable("the metadata names no token endpoint".to_owned())
-        })?;
-        for address in [
-            metadata.authorization_endpoint().url(),
-            token_endpoint.url(),
-        ] {
-            if !is_safe(address) {
-                return Err(SignInError::Unavailable(format!(
-                    "the endpoint {} is not https",
-                    shown(address.as_str())
-                )));
-            }
-        }
-        let methods = metadata.token_endpoint_auth_methods_supported();
-        let auth_type = auth_type(methods.map(Vec::as_slice)).ok_or_else(|| {
-            SignInError::Unavailable(
-                "the token endpoint supports neither client_secret_basic nor client_secret_post"
-                    .to_owned(),
-            )
-        })?;
-        let younger = metadata.additional_metadata();
-        let says_issuer = younger.authorization_response_iss_parameter_supported;
-        let keys = ArcSwap::from_pointee(strong(metadata.jwks()));
-        let keys_address = metadata.jwks_uri().clone();
-        let client = CoreClient::from_provider_metadata(
-            metadata,
-            client_id.clone(),
-            Some(client_secret.clone()),
-        )
-        .set_redirect_uri(redirect.clone())
-        .set_auth_type(auth_type);
-        Ok(Known {
-            client,
-            says_issuer,
-            keys,
-            keys_address,
-            since: self.clock.elapsed(),
-        })
+        Known::of(metadata, registration, self.clock.elapsed())
     }
 }
 

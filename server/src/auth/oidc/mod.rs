@@ -7,11 +7,15 @@
 //! | [`metadata`] | a provider's metadata, and its keys |
 //! | [`id_token`] | verification of ID tokens |
 //! | [`client`] | the HTTP client for providers, with limits |
+//! | [`returned`] | the parameters with which a browser returns from a provider |
+//! | [`documents`] | a provider's documents without the provider, for the fuzz targets |
 
 mod client;
+pub mod documents;
 mod id_token;
 mod metadata;
 mod provider;
+pub mod returned;
 
 use std::sync::Arc;
 

@@ -12,22 +12,19 @@ use axum::body::Body;
 use axum::extract::State;
 use axum::http::HeaderMap;
 use axum::response::Response;
-use platform_protocol::limits::{
-    LOG_MESSAGE_BYTES, LOG_RECORDS, LOG_REQUEST_BYTES, LOG_STACK_BYTES, LOG_URL_BYTES,
-};
-use platform_protocol::log::{LogBatch, LogRecord};
+use platform_protocol::limits::{LOG_RECORDS, LOG_REQUEST_BYTES};
+use platform_protocol::log::LogBatch;
 use platform_protocol::problem::ProblemCode;
 use serde_json::value::RawValue;
 
 use crate::auth::panes::PaneSession;
-use crate::clock::Millis;
 use crate::domain::log::{LogEntry, NewLogRecords};
 use crate::domain::page::PageId;
 use crate::games::catalogue::Game;
 use crate::games::panes::Pane;
 use crate::logs::LogsState;
-use crate::logs::place::placed_in_game;
-use crate::logs::sanitize::{mend_text, shortened, sound_metadata};
+use crate::logs::entries::entries_of;
+use crate::logs::sanitize::mend_text;
 use crate::logs::{LogRates, WAITING};
 use crate::store::StoreError;
 use crate::web::api_error::ApiError;
@@ -36,9 +33,6 @@ use crate::web::json;
 use crate::web::limiter::too_many_requests;
 use crate::web::request_context::Context;
 
-/// How far behind a page's clock may be: a record may have waited that long. If it is further
-/// behind, or ahead of ours, the page's clock is wrong.
-const BELIEVED_MILLIS: Millis = 24 * 60 * 60 * 1_000;
 /// The maximum number of repetitions that the records of one request may count in addition to
 /// themselves: about as many as a page can produce in the seconds in which it collects them. A
 /// larger number would distort the count of a game's errors.
@@ -115,18 +109,15 @@ async fn keep(
             .flatten(),
     };
     // Anybody can send records without a token and with any count.
-    let mut repeats = if player.is_some() { MOST_REPEATS } else { 0 };
-    let entries = batch
-        .records
-        .into_iter()
-        .map(|record| {
-            let entry = placed_in_game(check(record, received_at, &mut repeats)?);
-            Ok(match &pane.0 {
-                Some(Extension(pane)) => as_in_dev(entry, pane),
-                None => entry,
-            })
-        })
-        .collect::<Result<Vec<_>, ApiError>>()?;
+    let repeats = if player.is_some() { MOST_REPEATS } else { 0 };
+    let entries = entries_of(batch.records, received_at, repeats)?;
+    let entries: Vec<_> = match &pane.0 {
+        Some(Extension(pane)) => {
+            let entries = entries.into_iter();
+            entries.map(|entry| as_in_dev(entry, pane)).collect()
+        }
+        None => entries,
+    };
     let rates = match player {
         Some(_) => &state.limits.players,
         None => &state.limits.strangers,
@@ -182,31 +173,6 @@ async fn count(
     rates.bytes_by_game.count_many(&game.audience, bytes).await
 }
 
-/// Brings a record within the limits. A game does not control everything that it logs, so one
-/// unusual record must not affect the others. `repeats` is the number of repetitions left for the
-/// records of its request.
-fn check(
-    record: LogRecord<Box<RawValue>>,
-    received_at: Millis,
-    repeats: &mut u32,
-) -> Result<LogEntry, ApiError> {
-    let repeated = record.count.unwrap_or(1).checked_sub(1);
-    let repeated = repeated.ok_or(ProblemCode::InvalidRequest)?.min(*repeats);
-    *repeats -= repeated;
-    Ok(LogEntry {
-        time: believed(record.time, received_at),
-        level: record.level,
-        source: record.source,
-        message: shortened(record.message, LOG_MESSAGE_BYTES),
-        stack: record.stack.map(|text| shortened(text, LOG_STACK_BYTES)),
-        url: record.url.map(|text| shortened(text, LOG_URL_BYTES)),
-        line: record.line,
-        column: record.column,
-        metadata: record.metadata.map(|json| sound_metadata(json.get())),
-        count: 1 + repeated,
-    })
-}
-
 /// Returns a record of a pane with the address of the dev environment, so that its scripts are found
 /// and its errors are the same errors.
 fn as_in_dev(entry: LogEntry, pane: &Pane) -> LogEntry {
@@ -215,40 +181,5 @@ fn as_in_dev(entry: LogEntry, pane: &Pane) -> LogEntry {
         stack: entry.stack.map(rename),
         url: entry.url.map(rename),
         ..entry
-    }
-}
-
-/// Returns a page's time, moved to the nearest plausible one.
-fn believed(time: f64, received_at: Millis) -> Millis {
-    #[expect(
-        clippy::cast_possible_truncation,
-        reason = "a cast of a float ends at the integer's bounds, and so does the clamp"
-    )]
-    let time = time.round() as Millis;
-    time.clamp(received_at.saturating_sub(BELIEVED_MILLIS), received_at)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_wrong_clock_is_moved_to_the_nearest_time_that_can_be() {
-        let now = 1_800_000_000_000;
-        #[expect(clippy::cast_precision_loss, reason = "both are far below 2^52")]
-        let at = |millis: Millis| millis as f64;
-        for (time, expected) in [
-            (at(now), now),
-            (at(now) - 0.4, now),
-            (at(now - 5_000), now - 5_000),
-            (at(now + 1), now),
-            (1e300, now),
-            (at(now - BELIEVED_MILLIS), now - BELIEVED_MILLIS),
-            (at(now - BELIEVED_MILLIS - 1), now - BELIEVED_MILLIS),
-            (0.0, now - BELIEVED_MILLIS),
-            (-1e300, now - BELIEVED_MILLIS),
-        ] {
-            assert_eq!(believed(time, now), expected, "{time}");
-        }
     }
 }

@@ -107,7 +107,7 @@ impl Transfer {
 
 /// Why a connection ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-pub(super) enum Flood {
+pub(crate) enum Flood {
     #[error("the heads of requests take all the room that they may")]
     Heads,
     #[error("the peer sends too many frames that carry nothing")]
@@ -118,7 +118,7 @@ pub(super) enum Flood {
 
 /// Counts the frames that arrive.
 #[derive(Debug)]
-pub(super) struct Counter {
+pub(crate) struct Counter {
     since: Instant,
     /// The bytes of the preface, or of the current frame, that are still to come.
     left: usize,
@@ -134,7 +134,7 @@ pub(super) struct Counter {
 }
 
 impl Counter {
-    pub(super) fn new() -> Self {
+    pub(crate) fn new() -> Self {
         Self {
             since: Instant::now(),
             left: PREFACE,
@@ -152,7 +152,7 @@ impl Counter {
     ///
     /// # Errors
     /// Why the connection must end.
-    pub(super) fn read(
+    pub(crate) fn read(
         &mut self,
         mut bytes: &[u8],
         sent: u64,
@@ -182,6 +182,11 @@ impl Counter {
                 self.begin_frame(sent, meter)?;
             }
         }
+    }
+
+    /// Returns the numbers of requests, resets, frames that carry nothing, and bytes of bodies.
+    pub(crate) const fn figures(&self) -> [u64; 4] {
+        [self.requests, self.resets, self.empty, self.body_bytes]
     }
 
     fn begin_frame(&mut self, sent: u64, meter: &HeadMeter) -> Result<(), Flood> {
