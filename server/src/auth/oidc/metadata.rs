@@ -37,7 +37,7 @@ const DISCOVERY: Duration = Duration::from_secs(10);
 
 /// Members of the metadata that are newer than OpenID Connect.
 #[derive(Clone, Debug, Deserialize, Serialize)]
-struct Younger {
+pub(super) struct Younger {
     /// RFC 9207 §3.
     #[serde(default)]
     authorization_response_iss_parameter_supported: bool,
