@@ -40,7 +40,7 @@ pub(crate) fn read(headers: &HeaderMap) -> Context {
     let mut parents = headers.get_all(&TRACEPARENT).iter();
     let parent = parents.next().and_then(|value| value.to_str().ok());
     // More than one header is invalid (§4.2). Several `tracestate` are one (§3.3).
-    let parent = parent.filter(|_| parents.next().is_none());
+    let parent = parent.filter(|parent| is_well_formed(parent) && parents.next().is_none());
     let states = headers.get_all(&TRACESTATE).iter();
     let states: Option<Vec<&str>> = states.map(|value| value.to_str().ok()).collect();
     let state = states.map(|states| states.join(","));
@@ -49,6 +49,19 @@ pub(crate) fn read(headers: &HeaderMap) -> Context {
         state: state.filter(|state| (1..=STATE_BYTES).contains(&state.len())),
     };
     TraceContextPropagator::new().extract_with_context(&Context::new(), &headers)
+}
+
+/// Whether a `traceparent` has the form that the specification gives it (§3.2.2): the library fills
+/// shorter ids up, and so makes the trace of somebody else of them.
+fn is_well_formed(parent: &str) -> bool {
+    let is_hex = |byte: u8| matches!(byte, b'0'..=b'9' | b'a'..=b'f');
+    let mut parts = parent.split('-');
+    let whole = [2, 32, 16, 2].into_iter().all(|length| {
+        let part = parts.next().unwrap_or_default();
+        part.len() == length && part.bytes().all(is_hex)
+    });
+    // Later versions may have more parts (§4.3).
+    whole && (parts.next().is_none() || !parent.starts_with("00"))
 }
 
 /// Names this span as the caller, in place of whatever the headers name. What tracing systems have added
@@ -116,6 +129,11 @@ mod tests {
             &["00-00000000000000000000000000000000-b7ad6b7169203331-01"],
             &["00-0af7651916cd43dd8448eb211c80319c-0000000000000000-01"],
             &["ff-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"],
+            &["00-0af7651916cd43dd8c-b7ad6b7169203331-01"],
+            &["00-0af7651916cd43dd8448eb211c80319c-b7ad6b71-01"],
+            &["00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-1"],
+            &["00-0AF7651916CD43DD8448EB211C80319C-b7ad6b7169203331-01"],
+            &["00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01-x"],
         ] {
             let context = read(&headers(parents, &[]));
             assert!(!context.has_active_span(), "{parents:?}");
