@@ -1,13 +1,16 @@
 //! Names under `localhost`: they never leave this machine (RFC 6761 §6.3), but a plain
-//! `getaddrinfo` may not know them. All our clients resolve them with this crate.
+//! `getaddrinfo` may not know them. All our clients resolve them with this crate. Servers limit with it how
+//! many threads wait for a name server.
 
 use std::future::Future;
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::pin::Pin;
+use std::sync::Arc;
 use std::task::{Context, Poll};
 
 use hyper_util::client::legacy::connect::dns::Name;
+use tokio::sync::Semaphore;
 use tower_service::Service;
 
 /// Whether the name is `localhost` or ends in `.localhost`. A final dot is ignored.
@@ -33,19 +36,78 @@ impl Service<Name> for Resolver {
 
     fn call(&mut self, name: Name) -> Self::Future {
         Box::pin(async move {
-            // The caller replaces port 0 by the port of the address.
-            let addresses: Vec<_> = if is_localhost(name.as_str()) {
-                let loopback = [
-                    IpAddr::V4(Ipv4Addr::LOCALHOST),
-                    IpAddr::V6(Ipv6Addr::LOCALHOST),
-                ];
-                loopback.map(|address| SocketAddr::new(address, 0)).into()
-            } else {
-                tokio::net::lookup_host((name.as_str(), 0)).await?.collect()
+            let found = match loopback(name.as_str()) {
+                Some(found) => found,
+                None => look_up(name.as_str()).await?,
             };
-            Ok(addresses.into_iter())
+            Ok(found.into_iter())
         })
     }
+}
+
+/// A resolver like [`Resolver`], with a limit for lookups that are in progress at the same time.
+///
+/// The system's resolver keeps a thread of the runtime busy until it gives up, which takes ten seconds or
+/// more if no name server answers, and goes on when nobody waits for it any more. Without a limit, such
+/// lookups can take every thread that is for blocking work, of which a server also reads its files.
+#[derive(Clone, Debug)]
+pub struct Lookups(Arc<Semaphore>);
+
+impl Lookups {
+    /// Creates a resolver that looks up at most `limit` names at the same time. Others wait.
+    #[must_use]
+    pub fn new(limit: usize) -> Self {
+        Self(Arc::new(Semaphore::new(limit)))
+    }
+
+    /// Returns the addresses of a name, with port 0.
+    ///
+    /// # Errors
+    /// The name has no address, or no name server answers.
+    pub async fn find(&self, name: &str) -> io::Result<Vec<SocketAddr>> {
+        if let Some(found) = loopback(name) {
+            return Ok(found);
+        }
+        let place = Arc::clone(&self.0).acquire_owned().await;
+        let place = place.map_err(io::Error::other)?;
+        let name = name.to_owned();
+        // The place is taken for as long as the thread is busy, even if the caller gives up.
+        let looking_up = tokio::spawn(async move {
+            let found = look_up(&name).await;
+            drop(place);
+            found
+        });
+        looking_up.await.map_err(io::Error::other)?
+    }
+}
+
+impl Service<Name> for Lookups {
+    type Response = std::vec::IntoIter<SocketAddr>;
+    type Error = io::Error;
+    type Future = Pin<Box<dyn Future<Output = io::Result<Self::Response>> + Send>>;
+
+    fn poll_ready(&mut self, _context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Poll::Ready(Ok(()))
+    }
+
+    fn call(&mut self, name: Name) -> Self::Future {
+        let lookups = self.clone();
+        Box::pin(async move { Ok(lookups.find(name.as_str()).await?.into_iter()) })
+    }
+}
+
+/// Returns the addresses of a name under `localhost`; `None` for any other name. The caller replaces
+/// port 0 by the port of the address.
+fn loopback(name: &str) -> Option<Vec<SocketAddr>> {
+    let loopback = [
+        IpAddr::V4(Ipv4Addr::LOCALHOST),
+        IpAddr::V6(Ipv6Addr::LOCALHOST),
+    ];
+    is_localhost(name).then(|| loopback.map(|address| SocketAddr::new(address, 0)).into())
+}
+
+async fn look_up(name: &str) -> io::Result<Vec<SocketAddr>> {
+    Ok(tokio::net::lookup_host((name, 0)).await?.collect())
 }
 
 #[cfg(test)]
@@ -67,5 +129,14 @@ mod tests {
         for name in ["localhost.example", "notlocalhost", "example", "", "."] {
             assert!(!is_localhost(name), "{name}");
         }
+    }
+
+    #[tokio::test]
+    async fn names_under_localhost_wait_for_nobody_and_others_for_a_place() {
+        let full = Lookups::new(0);
+        assert_eq!(full.find("auth.platform.localhost").await.unwrap().len(), 2);
+        let waiting = full.find("game.invalid");
+        let waited = tokio::time::timeout(std::time::Duration::ZERO, waiting);
+        assert!(waited.await.is_err());
     }
 }

@@ -25,6 +25,8 @@ pub struct TestDns {
 struct Zone {
     records: Vec<(String, RData)>,
     fails: bool,
+    is_silent: bool,
+    asked: usize,
 }
 
 impl fmt::Debug for TestDns {
@@ -36,6 +38,12 @@ impl fmt::Debug for TestDns {
 }
 
 impl Zone {
+    /// Returns the answer, unless there is to be none.
+    fn said(&mut self, asked: &Message) -> Option<Message> {
+        self.asked += 1;
+        (!self.is_silent).then(|| self.answer(asked))
+    }
+
     fn answer(&self, asked: &Message) -> Message {
         let query = asked.queries.first().unwrap().clone();
         let name = query.name().to_lowercase().to_ascii();
@@ -63,7 +71,15 @@ impl TestDns {
     /// # Panics
     /// Panics if no port is free.
     pub async fn start() -> Self {
-        let socket = UdpSocket::bind("127.0.0.1:0").await.unwrap();
+        Self::start_at("127.0.0.1:0").await
+    }
+
+    /// Starts one at this address, such as that of the machine's name server, on a machine of the test's own.
+    ///
+    /// # Panics
+    /// Panics if nobody may listen there.
+    pub async fn start_at(address: &str) -> Self {
+        let socket = UdpSocket::bind(address).await.unwrap();
         let address = socket.local_addr().unwrap();
         let zone = Arc::new(Mutex::new(Zone::default()));
         let answers = Arc::clone(&zone);
@@ -71,9 +87,11 @@ impl TestDns {
             let mut buffer = [0; 4_096];
             while let Ok((length, peer)) = socket.recv_from(&mut buffer).await {
                 let asked = Message::from_vec(buffer.get(..length).unwrap()).unwrap();
-                let answer = answers.lock().unwrap().answer(&asked);
-                let answer = answer.to_vec().unwrap();
-                socket.send_to(&answer, peer).await.unwrap();
+                let answer = answers.lock().unwrap().said(&asked);
+                if let Some(answer) = answer {
+                    let answer = answer.to_vec().unwrap();
+                    socket.send_to(&answer, peer).await.unwrap();
+                }
             }
         });
         Self { address, zone }
@@ -103,6 +121,23 @@ impl TestDns {
     /// Never in practice: no holder of the records panics.
     pub fn fail(&self, fails: bool) {
         self.zone.lock().unwrap().fails = fails;
+    }
+
+    /// Answers no question any more from now on, or answers again.
+    ///
+    /// # Panics
+    /// Never in practice: no holder of the records panics.
+    pub fn silence(&self, is_silent: bool) {
+        self.zone.lock().unwrap().is_silent = is_silent;
+    }
+
+    /// Returns how many questions have arrived.
+    ///
+    /// # Panics
+    /// Never in practice: no holder of the records panics.
+    #[must_use]
+    pub fn asked(&self) -> usize {
+        self.zone.lock().unwrap().asked
     }
 
     /// Adds a TXT record.

@@ -15,7 +15,7 @@ use hyper_util::client::legacy::Client;
 use hyper_util::client::legacy::connect::HttpConnector;
 use hyper_util::rt::TokioExecutor;
 use openidconnect::{AsyncHttpClient, HttpRequest, HttpResponse};
-use platform_loopback::Resolver;
+use platform_loopback::Lookups;
 use platform_telemetry::{Step, method_name};
 
 use crate::domain::errors::innermost;
@@ -28,10 +28,14 @@ const CONNECT: Duration = Duration::from_secs(5);
 const TOTAL: Duration = Duration::from_secs(10);
 /// The maximum number of bytes of a response: metadata, keys and tokens are much smaller.
 const MAX_BODY_BYTES: usize = 1024 * 1024;
+/// The maximum number of providers' names that are looked up at the same time: one for each sign-in that needs
+/// a connection. A small part of the threads for blocking work, so that a silent name server holds up only
+/// sign-ins.
+const LOOKUPS: usize = 32;
 
 const USER_AGENT: &str = concat!(env!("CARGO_PKG_NAME"), "/", env!("CARGO_PKG_VERSION"));
 
-type Connector = HttpsConnector<HttpConnector<Resolver>>;
+type Connector = HttpsConnector<HttpConnector<Lookups>>;
 
 /// Why there is no client.
 #[derive(Debug, thiserror::Error)]
@@ -81,7 +85,7 @@ impl HttpClient {
     /// # Errors
     /// [`ClientError::Tls`]
     pub(super) fn new(over_tls: bool) -> Result<Self, ClientError> {
-        let mut plain = HttpConnector::new_with_resolver(Resolver);
+        let mut plain = HttpConnector::new_with_resolver(Lookups::new(LOOKUPS));
         plain.set_connect_timeout(Some(CONNECT));
         plain.set_nodelay(true);
         plain.enforce_http(false);

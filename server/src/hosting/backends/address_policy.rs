@@ -4,7 +4,7 @@
 
 use std::future::Future;
 use std::io;
-use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};
@@ -15,6 +15,7 @@ use hyper_util::client::legacy::connect::HttpConnector;
 use hyper_util::client::legacy::connect::dns::Name;
 use hyper_util::rt::TokioIo;
 use moka::future::Cache;
+use platform_loopback::Lookups;
 use tokio::net::TcpStream;
 use tower::Service;
 use url::Host;
@@ -31,6 +32,9 @@ const CONNECT: Duration = Duration::from_secs(5);
 const KEPT: Duration = Duration::from_secs(10);
 /// The maximum number of names with cached addresses.
 const NAMES: u64 = 4_096;
+/// The maximum number of names that are looked up at the same time, each of another backend: a quarter of the
+/// threads for blocking work, so that name servers that do not respond hold up only backends.
+const LOOKUPS: usize = 128;
 
 type BoxError = Box<dyn std::error::Error + Send + Sync>;
 
@@ -136,11 +140,12 @@ impl AddressPolicy {
 struct Resolver {
     reach: Arc<AddressPolicy>,
     found: Cache<String, Arc<[IpAddr]>>,
+    lookups: Lookups,
 }
 
 impl Resolver {
     async fn look_up(&self, name: &str) -> io::Result<Vec<SocketAddr>> {
-        let finding = self.found.try_get_with(name.to_owned(), find(name));
+        let finding = self.found.try_get_with(name.to_owned(), self.find(name));
         let found = finding
             .await
             .map_err(|error| io::Error::new(error.kind(), error.to_string()))?;
@@ -157,16 +162,12 @@ impl Resolver {
         }
         Ok(reachable)
     }
-}
 
-async fn find(name: &str) -> io::Result<Arc<[IpAddr]>> {
-    if is_localhost(name) {
-        // RFC 6761 §6.3, which not every system's resolver implements.
-        return Ok([Ipv4Addr::LOCALHOST.into(), Ipv6Addr::LOCALHOST.into()].into());
+    async fn find(&self, name: &str) -> io::Result<Arc<[IpAddr]>> {
+        let found = tokio::time::timeout(CONNECT, self.lookups.find(name)).await;
+        let found = found.map_err(|_| io::Error::from(io::ErrorKind::TimedOut))??;
+        Ok(found.iter().map(SocketAddr::ip).collect())
     }
-    let found = tokio::time::timeout(CONNECT, tokio::net::lookup_host((name, 0))).await;
-    let found = found.map_err(|_| io::Error::from(io::ErrorKind::TimedOut))??;
-    Ok(found.map(|address| address.ip()).collect())
 }
 
 impl Service<Name> for Resolver {
@@ -200,6 +201,7 @@ impl Connector {
         let mut plain = HttpConnector::new_with_resolver(Resolver {
             reach: Arc::clone(&reach),
             found,
+            lookups: Lookups::new(LOOKUPS),
         });
         plain.set_nodelay(true);
         plain.set_connect_timeout(Some(CONNECT));

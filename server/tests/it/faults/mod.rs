@@ -6,6 +6,8 @@ mod descriptors;
 mod full_disk;
 mod memory;
 mod memory_group;
+mod name_server;
+mod own_machine;
 mod read_only;
 mod sign_in;
 mod small_disk;

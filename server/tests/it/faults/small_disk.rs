@@ -9,7 +9,7 @@ use std::process::{Child, Command, Stdio};
 use super::UNLIMITED;
 
 /// How to get the namespaces.
-const ADVICE: &str = "this test needs `unshare` and `nsenter` (Debian's util-linux) and user namespaces, \
+pub(super) const ADVICE: &str = "this test needs `unshare` and `nsenter` (Debian's util-linux) and user namespaces, \
      which `sysctl kernel.unprivileged_userns_clone=1` allows where they are off";
 /// The unit in which the disk is filled.
 const PAGE: [u8; 4_096] = [0; 4_096];
@@ -71,24 +71,18 @@ impl SmallDisk {
         Path::new(&format!("/proc/{}/root", self.keeper.id())).join(inside)
     }
 
-    fn filler(&self) -> PathBuf {
-        self.path().join("filler")
+    fn filler(&self) -> Filler {
+        Filler::of(&self.path())
     }
 
     /// Fills the disk, and leaves so many pages of 4 KiB free.
     pub(super) fn leave(&self, pages: u64) {
-        let mut options = File::options();
-        let file = options.create(true).append(true).open(self.filler());
-        let mut file = file.unwrap();
-        while file.write_all(&PAGE).is_ok() {}
-        let page = PAGE.len() as u64;
-        let whole = file.metadata().unwrap().len() / page;
-        file.set_len(whole.saturating_sub(pages) * page).unwrap();
+        self.filler().leave(pages);
     }
 
     /// Gives back what filled the disk.
     pub(super) fn free(&self) {
-        std::fs::remove_file(self.filler()).unwrap();
+        self.filler().free();
     }
 
     /// Makes the disk read-only. No server may run.
@@ -116,6 +110,34 @@ impl Drop for SmallDisk {
     fn drop(&mut self) {
         let _ = self.keeper.kill();
         let _ = self.keeper.wait();
+    }
+}
+
+/// A file that fills the disk of a folder.
+pub(super) struct Filler(PathBuf);
+
+impl Filler {
+    /// Returns that of a folder in which nothing else has its name.
+    pub(super) fn of(folder: &Path) -> Self {
+        Self(folder.join("filler"))
+    }
+
+    /// Fills the disk, and leaves so many pages of 4 KiB free.
+    pub(super) fn leave(&self, pages: u64) {
+        let mut file = File::options()
+            .create(true)
+            .append(true)
+            .open(&self.0)
+            .unwrap();
+        while file.write_all(&PAGE).is_ok() {}
+        let page = PAGE.len() as u64;
+        let whole = file.metadata().unwrap().len() / page;
+        file.set_len(whole.saturating_sub(pages) * page).unwrap();
+    }
+
+    /// Gives back what filled the disk.
+    pub(super) fn free(&self) {
+        std::fs::remove_file(&self.0).unwrap();
     }
 }
 

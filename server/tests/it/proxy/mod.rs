@@ -9,6 +9,7 @@ mod sockets;
 mod streaming;
 mod takedown;
 
+pub(crate) use self::secure::certified;
 pub(crate) use self::sockets::echo;
 
 use std::future::Future;

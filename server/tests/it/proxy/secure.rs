@@ -12,8 +12,8 @@ use tokio_rustls::TlsAcceptor;
 use crate::program::{Server, program};
 use crate::support::TestApp;
 
-/// A backend with a certificate for `name`; returns its port, and the signing certificate as PEM.
-async fn serve(name: &str) -> (u16, String) {
+/// Returns what accepts TLS with a certificate for `name`, and the signing certificate as PEM.
+pub(crate) fn certified(name: &str) -> (TlsAcceptor, String) {
     let mut authority = CertificateParams::default();
     authority.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
     let authority = CertifiedIssuer::self_signed(authority, KeyPair::generate().unwrap()).unwrap();
@@ -30,7 +30,12 @@ async fn serve(name: &str) -> (u16, String) {
             PrivateKeyDer::try_from(key.serialize_der()).unwrap(),
         )
         .unwrap();
-    let acceptor = TlsAcceptor::from(Arc::new(config));
+    (TlsAcceptor::from(Arc::new(config)), authority.pem())
+}
+
+/// A backend with a certificate for `name`; returns its port, and the signing certificate as PEM.
+async fn serve(name: &str) -> (u16, String) {
+    let (acceptor, authority) = certified(name);
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let port = listener.local_addr().unwrap().port();
     tokio::spawn(async move {
@@ -50,7 +55,7 @@ async fn serve(name: &str) -> (u16, String) {
             });
         }
     });
-    (port, authority.pem())
+    (port, authority)
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

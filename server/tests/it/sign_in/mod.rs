@@ -4,6 +4,8 @@ mod demo_provider;
 mod hurried;
 pub(crate) mod providers;
 
+pub(crate) use self::providers::{good, named};
+
 use std::time::Duration;
 
 use base64::Engine as _;

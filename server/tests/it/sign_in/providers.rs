@@ -87,6 +87,7 @@ impl Metadata {
     }
 }
 
+/// Returns the metadata of a provider.
 pub(crate) fn good(issuer: &str) -> serde_json::Value {
     let host = issuer.splitn(4, '/').take(3).collect::<Vec<_>>().join("/");
     json!({
@@ -100,6 +101,7 @@ pub(crate) fn good(issuer: &str) -> serde_json::Value {
     })
 }
 
+/// Returns the settings of a provider.
 pub(crate) fn named(id: &str, issuer: &str) -> IdentityProvider {
     IdentityProvider {
         id: id.to_owned(),

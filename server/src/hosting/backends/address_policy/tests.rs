@@ -8,7 +8,7 @@ use moka::future::Cache;
 use tower::{Service as _, ServiceExt as _};
 use url::Url;
 
-use super::{AddressPolicy, Connector, OwnSockets, Resolver, is_public};
+use super::{AddressPolicy, Connector, Lookups, OwnSockets, Resolver, is_public};
 use crate::config::{Config, PrivateBackends, S3Settings, Secret};
 use crate::hosting::backends::Settings;
 use crate::origin::PlatformOrigin;
@@ -198,6 +198,7 @@ async fn a_name_that_turns_out_to_be_private_is_not_connected_to() {
     let resolver = Resolver {
         reach: Arc::clone(&reach),
         found: found.clone(),
+        lookups: Lookups::new(1),
     };
     // The name server's earlier result, and its current one.
     for (said, reachable) in [
