@@ -12,6 +12,7 @@ use platform_server::app::state::AppState;
 use platform_server::clock::{Clock, ManualClock, Millis, SystemClock};
 use platform_server::config::Config;
 use platform_server::domain::audit::Actor;
+use platform_server::domain::environment_setting::EnvironmentSetting;
 use platform_server::domain::log::{LogEntry, LogQuery};
 use platform_server::domain::player::Player;
 use platform_server::domain::project::Project;
@@ -236,6 +237,23 @@ impl World {
         let deployed = state.projects.deployments.deploy_contents(files, &target);
         deployed.await.expect("the files can be deployed");
         self.settle().await;
+    }
+
+    /// Has each call of `platform.fetch` in the game [`GAME`] begin a trace, from the next visit on.
+    pub async fn trace_requests(&self) {
+        let store = &self.state().platform.store;
+        let done = store.set_environment(
+            GAME,
+            Environment::Prod,
+            EnvironmentSetting::Traced(true),
+            Actor::Own.into(),
+            self.clock.now(),
+        );
+        done.await.expect("the store answers");
+        for node in &self.nodes {
+            let read = node.state.hosting.refresh_all().await;
+            read.expect("the store answers");
+        }
     }
 
     /// Returns the runtime as the platform serves it, and as `platform runtime` prints it.

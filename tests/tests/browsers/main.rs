@@ -45,6 +45,7 @@ mod suspension;
 mod takedown;
 mod tls;
 mod tokens;
+mod traces;
 
 fn main() -> std::process::ExitCode {
     let files = [
@@ -94,6 +95,7 @@ fn main() -> std::process::ExitCode {
         apart::pages::TESTS,
         tokens::TESTS,
         calls::TESTS,
+        traces::TESTS,
         fetch_errors::TESTS,
         failures::TESTS,
         logs::TESTS,
