@@ -8,15 +8,16 @@ use crate::pages::assert_is_page;
 use crate::support::{Answer, NOW, Opened, TestApp, send};
 
 /// A visitor with a session who has opened the profile page.
-struct Player {
+pub(crate) struct Player {
     session: String,
     id: Uuid,
-    name: String,
+    pub(crate) name: String,
     opened: Opened,
 }
 
 impl Player {
-    async fn guest(app: &TestApp) -> Self {
+    /// Creates a guest.
+    pub(crate) async fn guest(app: &TestApp) -> Self {
         let first = send(app.post_token()).await;
         let claims = first.claims();
         Self::with(app, first.cookie().unwrap(), &claims.sub, claims.username).await
@@ -52,7 +53,8 @@ impl Player {
         send(app.post_form("/profile", &opened.cookies, &all)).await
     }
 
-    async fn rename(&self, app: &TestApp, name: &str) -> Answer {
+    /// Submits the form with another name.
+    pub(crate) async fn rename(&self, app: &TestApp, name: &str) -> Answer {
         let redirect = format!("{}/level?n=1", app.origin("demo"));
         let fields = [
             ("redirect", redirect.as_str()),
@@ -63,7 +65,7 @@ impl Player {
     }
 
     /// Returns the name in the player's next token.
-    async fn name_in_token(&self, app: &TestApp) -> String {
+    pub(crate) async fn name_in_token(&self, app: &TestApp) -> String {
         let token = send(app.post_token().header("cookie", &self.session)).await;
         assert_eq!(token.claims().sub, self.id.to_string());
         token.claims().username

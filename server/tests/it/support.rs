@@ -71,7 +71,9 @@ impl TestApp {
         Self::start_in(tempfile::tempdir().unwrap(), disk, None, change).await
     }
 
-    async fn start_in(
+    /// Starts one with the data of an earlier server, on a disk whose free space the test sets, at this time, and
+    /// with changed settings.
+    pub(crate) async fn start_in(
         directory: tempfile::TempDir,
         disk: Arc<dyn FreeSpace>,
         now: Option<i64>,

@@ -4,6 +4,8 @@
 mod clock;
 mod descriptors;
 mod full_disk;
+mod full_disk_backups;
+mod full_disk_writes;
 mod memory;
 mod memory_group;
 mod name_server;
