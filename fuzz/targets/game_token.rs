@@ -77,7 +77,10 @@ fn check_claims(payload: &[u8]) {
     let Ok(accepted) = accepted else {
         return;
     };
-    let given: Value = serde_json::from_slice(payload).expect("claims are JSON");
+    // Members that nobody reads may have text that is no Unicode.
+    let Ok(given) = serde_json::from_slice::<Value>(payload) else {
+        return;
+    };
     let written = serde_json::to_value(&accepted).expect("claims can be written");
     for (name, value) in written.as_object().expect("claims are an object") {
         assert_eq!(given.get(name), Some(value), "{name}");

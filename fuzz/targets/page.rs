@@ -12,7 +12,11 @@ fuzz_target!(|text: &str| {
     let _ = maps::lacks_map(text.as_bytes());
     let _ = private::judge(text);
     if let Ok(normal) = path::normalise(text) {
-        assert_eq!(path::normalise(normal), Ok(normal), "normal paths stay as they are");
+        assert_eq!(
+            path::normalise(normal),
+            Ok(normal),
+            "normal paths stay as they are"
+        );
         assert!(!normal.split('/').any(|part| part == ".."));
     }
 });

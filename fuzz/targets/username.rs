@@ -16,7 +16,10 @@ fuzz_target!(|text: &str| {
         assert!(!key.is_empty());
     }
     if names::check_slug(text).is_ok() {
-        assert!(text.len() <= 63, "a label of a host name has at most 63 bytes");
+        assert!(
+            text.len() <= 63,
+            "a label of a host name has at most 63 bytes"
+        );
     }
     if let Some(name) = preview::name_of(text, "demo") {
         assert!(preview::check_name(&name, "demo").is_ok());
