@@ -307,8 +307,9 @@ export const exchange = async (number) => {
       time = /** @type {any} */ (answer.seconds) * 1000;
       if (!status) token = text(answer, "access_token");
       // Up to half as long again, so that pages that were refused at once do not come back at once. The
-      // page's own Math.random may be one that the game needs unused.
-      else time *= 1 + crypto.getRandomValues(new Uint8Array(1))[0] / 512;
+      // page's own Math.random may be one that the game needs unused. More than 30 s are too long, whatever
+      // is added.
+      else time *= time > 30000 ? 2 : 1 + crypto.getRandomValues(new Uint8Array(1))[0] / 512;
     } catch {
       status = 0;
     }
