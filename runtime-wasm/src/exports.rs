@@ -54,13 +54,14 @@ pub fn is_wanted(number: u32) -> bool {
 }
 
 /// The request of this number ended: with the response's status if it failed, with or without a
-/// token, and with a time in milliseconds: the token's life, or how long to wait.
+/// token, and with a time in milliseconds: the token's life, or how long to wait, to which as much is
+/// added as `chance` says, any byte.
 #[wasm_bindgen]
-pub fn end(number: u32, status: u16, has_token: bool, is_expired: bool, time: f64) {
+pub fn end(number: u32, status: u16, has_token: bool, is_expired: bool, time: f64, chance: u8) {
     let outcome = if has_token {
         Ok((number, time))
     } else {
-        Err((token::Failure::of(status, is_expired, time), ()))
+        Err((token::Failure::of(status, is_expired, time, chance), ()))
     };
     // Settling a promise runs none of the page's code at once, as long as its value has no prototype,
     // so no call comes in while the tokens are borrowed.

@@ -9,9 +9,8 @@ const RESERVE: f64 = 60_000.0;
 /// A request without a response counts as lost after this many milliseconds, at the next look: the
 /// page was asleep.
 const LOST: f64 = 30_000.0;
-/// A request is repeated after at most this many milliseconds: 30 s, as the response said, and half of
-/// that, which the page adds by chance.
-const LONGEST_PAUSE: f64 = 45_000.0;
+/// No response is waited for that names more than this many milliseconds.
+const LONGEST_WAIT: f64 = 30_000.0;
 /// A player who comes back to the page after this many milliseconds may have signed in or out
 /// elsewhere.
 const NEW: f64 = 10_000.0;
@@ -54,8 +53,8 @@ pub enum Failure {
     SessionExpired,
     /// No response arrived.
     NoAnswer,
-    /// Too many new players, or too many requests, at this moment: try again after this many
-    /// milliseconds, if the number is above 0.
+    /// Too many new players, or too many requests, at this moment: ask again after this many
+    /// milliseconds, or not at all if it is 0.
     Busy(f64),
     /// The auth service refused for another reason.
     Refused,
@@ -63,15 +62,20 @@ pub enum Failure {
 
 impl Failure {
     /// What a response without a token means. `status` is 0 if none arrived, or if it claims to be a
-    /// token and has none; `wait` is the time in milliseconds that it names, if it names one.
+    /// token and has none; `wait` is the time in milliseconds that it names, if it names one. Up to
+    /// half as long again is added by `chance`, any byte, so that pages that were refused together do
+    /// not come back together.
     #[must_use]
-    pub const fn of(status: u16, is_expired: bool, wait: f64) -> Self {
+    pub fn of(status: u16, is_expired: bool, wait: f64, chance: u8) -> Self {
         match status {
             _ if is_expired => Self::SessionExpired,
             0 => Self::NoAnswer,
             // The edge limit on guest creation, or an overload. The problem document of a 429 names no
             // time here.
-            429 | 503 => Self::Busy(wait),
+            429 | 503 if wait > 0.0 && wait <= LONGEST_WAIT => {
+                Self::Busy(wait * (1.0 + f64::from(chance) / 512.0))
+            }
+            429 | 503 => Self::Busy(0.0),
             _ => Self::Refused,
         }
     }
@@ -207,10 +211,7 @@ impl<T: Clone + PartialEq, E: Clone, W> Tokens<T, E, W> {
                     Failure::NoAnswer => self.unanswered = Some((now, error.clone())),
                     // No caller waits that accepts the current token.
                     Failure::Busy(wait)
-                        if wait > 0.0
-                            && wait <= LONGEST_PAUSE
-                            && request.pause.is_none()
-                            && self.held(now).is_none() =>
+                        if wait > 0.0 && request.pause.is_none() && self.held(now).is_none() =>
                     {
                         request.pause = Some((now, wait));
                         request.started = None;
@@ -638,10 +639,14 @@ mod tests {
     /// A machine whose one request, of caller 1, was told after this many seconds to try again
     /// later.
     fn busy(seconds: f64, wait: f64) -> (Machine, Told) {
+        busy_by_chance(seconds, wait, 0)
+    }
+
+    fn busy_by_chance(seconds: f64, wait: f64, chance: u8) -> (Machine, Told) {
         let mut tokens = Machine::new();
         let number = start(tokens.ask(at(seconds), Want::Any, 1));
         assert!(tokens.begin(at(seconds), number));
-        let outcome = Err((Failure::Busy(wait), "429"));
+        let outcome = Err((Failure::of(429, false, wait, chance), "429"));
         let (told, next) = end(&mut tokens, at(seconds), number, outcome);
         assert_eq!(next, None);
         (tokens, told)
@@ -679,6 +684,16 @@ mod tests {
     }
 
     #[test]
+    fn pages_that_were_refused_together_come_back_at_times_that_differ() {
+        for (chance, seconds) in [(0, 30.0), (128, 37.5), (255, 44.95)] {
+            let (mut tokens, told) = busy_by_chance(0.0, 30_000.0, chance);
+            assert_eq!(told, [], "who asked waits");
+            assert_eq!(tokens.go_on(at(seconds - 0.1)), None, "{chance}");
+            assert!(tokens.go_on(at(seconds)).is_some(), "{chance}");
+        }
+    }
+
+    #[test]
     fn who_asks_after_the_pause_needs_no_timer() {
         let (mut tokens, _) = busy(0.0, 30_000.0);
         let again = start(tokens.ask(at(30.0), Want::Any, 2));
@@ -689,7 +704,7 @@ mod tests {
 
     #[test]
     fn a_busy_auth_service_that_names_no_time_or_too_long_a_one_is_not_waited_for() {
-        for wait in [f64::NAN, 0.0, -1.0, 45_001.0, f64::INFINITY] {
+        for wait in [f64::NAN, 0.0, -1.0, 30_001.0, f64::INFINITY] {
             let (mut tokens, told) = busy(0.0, wait);
             assert_eq!(told, [(1, Err("429"))], "{wait}");
             assert_eq!(tokens.go_on(at(99.0)), None);
@@ -742,7 +757,7 @@ mod tests {
             (500, false, Failure::Refused),
             (503, false, Failure::Busy(7.0)),
         ] {
-            assert_eq!(Failure::of(status, is_expired, 7.0), failure, "{status}");
+            assert_eq!(Failure::of(status, is_expired, 7.0, 0), failure, "{status}");
         }
     }
 

@@ -12,7 +12,7 @@ const { location, document, performance, Date, URL, Request, Promise } = globalT
  *   ask(caller: number, want: number): void;
  *   begin(request: number): boolean;
  *   isWanted(request: number): boolean;
- *   end(request: number, status: number, isToken: boolean, isExpired: boolean, time: number): void;
+ *   end(request: number, status: number, isToken: boolean, isExpired: boolean, time: number, chance: number): void;
  *   hasToken(): boolean;
  *   forget(): void;
  *   wake(isRestored: boolean, isInDoubt?: boolean): void;
@@ -290,6 +290,7 @@ export const exchange = async (number) => {
   let status = REFUSED;
   let token = "";
   let time = 0;
+  let chance = 0;
   /** @type {Answer} */
   let answer = {};
   let error;
@@ -306,10 +307,8 @@ export const exchange = async (number) => {
       answer = await answered(response, true);
       time = /** @type {any} */ (answer.seconds) * 1000;
       if (!status) token = text(answer, "access_token");
-      // Up to half as long again, so that pages that were refused at once do not come back at once. The
-      // page's own Math.random may be one that the game needs unused. More than 30 s are too long, whatever
-      // is added.
-      else time *= time > 30000 ? 2 : 1 + crypto.getRandomValues(new Uint8Array(1))[0] / 512;
+      // The page's own Math.random may be one that the game needs unused.
+      else chance = crypto.getRandomValues(new Uint8Array(1))[0];
     } catch {
       status = 0;
     }
@@ -318,7 +317,7 @@ export const exchange = async (number) => {
   if (!wasm.isWanted(number)) return;
   failed = error;
   if (token) held = /** @type {any} */ ({ __proto__: null, token, number });
-  wasm.end(number, status, !!token, isExpired(error), time);
+  wasm.end(number, status, !!token, isExpired(error), time, chance);
   // The page's own code may run here, and finds the new token.
   onToken?.(error);
   try {
