@@ -21,43 +21,20 @@ pub fn is_localhost(name: &str) -> bool {
 }
 
 /// A resolver for hyper's connector: resolves names under `localhost` to 127.0.0.1 and ::1 without
-/// a name server, and all others as the system does.
-#[derive(Clone, Copy, Debug)]
-pub struct Resolver;
-
-impl Service<Name> for Resolver {
-    type Response = std::vec::IntoIter<SocketAddr>;
-    type Error = io::Error;
-    type Future = Pin<Box<dyn Future<Output = io::Result<Self::Response>> + Send>>;
-
-    fn poll_ready(&mut self, _context: &mut Context<'_>) -> Poll<io::Result<()>> {
-        Poll::Ready(Ok(()))
-    }
-
-    fn call(&mut self, name: Name) -> Self::Future {
-        Box::pin(async move {
-            let found = match loopback(name.as_str()) {
-                Some(found) => found,
-                None => look_up(name.as_str()).await?,
-            };
-            Ok(found.into_iter())
-        })
-    }
-}
-
-/// A resolver like [`Resolver`], with a limit for lookups that are in progress at the same time.
+/// a name server, and all others as the system does. The default looks up any number of names at the same
+/// time.
 ///
 /// The system's resolver keeps a thread of the runtime busy until it gives up, which takes ten seconds or
 /// more if no name server answers, and goes on when nobody waits for it any more. Without a limit, such
 /// lookups can take every thread that is for blocking work, of which a server also reads its files.
-#[derive(Clone, Debug)]
-pub struct Lookups(Arc<Semaphore>);
+#[derive(Clone, Debug, Default)]
+pub struct Resolver(Option<Arc<Semaphore>>);
 
-impl Lookups {
+impl Resolver {
     /// Creates a resolver that looks up at most `limit` names at the same time. Others wait.
     #[must_use]
-    pub fn new(limit: usize) -> Self {
-        Self(Arc::new(Semaphore::new(limit)))
+    pub fn with_limit(limit: usize) -> Self {
+        Self(Some(Arc::new(Semaphore::new(limit))))
     }
 
     /// Returns the addresses of a name, with port 0.
@@ -68,7 +45,10 @@ impl Lookups {
         if let Some(found) = loopback(name) {
             return Ok(found);
         }
-        let place = Arc::clone(&self.0).acquire_owned().await;
+        let Some(places) = &self.0 else {
+            return look_up(name).await;
+        };
+        let place = Arc::clone(places).acquire_owned().await;
         let place = place.map_err(io::Error::other)?;
         let name = name.to_owned();
         // The place is taken for as long as the thread is busy, even if the caller gives up.
@@ -81,7 +61,7 @@ impl Lookups {
     }
 }
 
-impl Service<Name> for Lookups {
+impl Service<Name> for Resolver {
     type Response = std::vec::IntoIter<SocketAddr>;
     type Error = io::Error;
     type Future = Pin<Box<dyn Future<Output = io::Result<Self::Response>> + Send>>;
@@ -91,8 +71,8 @@ impl Service<Name> for Lookups {
     }
 
     fn call(&mut self, name: Name) -> Self::Future {
-        let lookups = self.clone();
-        Box::pin(async move { Ok(lookups.find(name.as_str()).await?.into_iter()) })
+        let resolver = self.clone();
+        Box::pin(async move { Ok(resolver.find(name.as_str()).await?.into_iter()) })
     }
 }
 
@@ -133,7 +113,7 @@ mod tests {
 
     #[tokio::test]
     async fn names_under_localhost_wait_for_nobody_and_others_for_a_place() {
-        let full = Lookups::new(0);
+        let full = Resolver::with_limit(0);
         assert_eq!(full.find("auth.platform.localhost").await.unwrap().len(), 2);
         let waiting = full.find("game.invalid");
         let waited = tokio::time::timeout(std::time::Duration::ZERO, waiting);

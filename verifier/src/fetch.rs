@@ -102,7 +102,7 @@ fn transport(error: &ClientError) -> KeySetError {
 }
 
 fn plain() -> Plain {
-    let mut connector = HttpConnector::new_with_resolver(Resolver);
+    let mut connector = HttpConnector::new_with_resolver(Resolver::default());
     connector.set_connect_timeout(Some(CONNECT_TIMEOUT));
     connector.set_nodelay(true);
     connector

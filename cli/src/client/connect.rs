@@ -32,7 +32,7 @@ pub(super) type Connector = HttpsConnector<Route>;
 /// # Errors
 /// TLS is needed and this machine has no certificates.
 pub(super) fn connector(origin: &PlatformOrigin, timeout: Duration) -> Result<Connector, Failure> {
-    let mut direct = HttpConnector::new_with_resolver(Resolver);
+    let mut direct = HttpConnector::new_with_resolver(Resolver::default());
     direct.set_connect_timeout(Some(timeout.min(CONNECT_TIMEOUT)));
     direct.set_nodelay(true);
     direct.enforce_http(false);

@@ -5,7 +5,7 @@ use std::fs::File;
 use std::path::Path;
 
 use clap::Args;
-use platform_server::app::backups::{Backups, BackupsError};
+use platform_server::app::backups::Backups;
 use platform_server::app::data_folder::FolderLock;
 use platform_server::app::restore::{self, Allowed, Checked};
 use platform_server::clock::Millis;
@@ -93,14 +93,7 @@ impl RestoreCommand {
     /// Opens the backup, and returns its name.
     async fn open(&self, config: &Config) -> Result<(String, File), Failure> {
         if self.backup == LATEST {
-            let backups = Backups::new(config).map_err(|error| match error {
-                BackupsError::NoPlace => {
-                    "the settings name no place of backups; set PLATFORM_BACKUP as the server has it, or \
-                     name the file of the backup"
-                        .to_owned()
-                }
-                error => chain(&error),
-            })?;
+            let backups = Backups::new(config).map_err(|error| chain(&error))?;
             let names = backups.list().await.map_err(|error| chain(&error))?;
             let Some(name) = names.last() else {
                 return Err("there is no backup in PLATFORM_BACKUP yet".to_owned());

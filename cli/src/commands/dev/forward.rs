@@ -29,7 +29,7 @@ pub(super) type Connections = legacy::Client<HttpConnector<Resolver>, Body>;
 
 /// No connections yet.
 pub(super) fn connections() -> Connections {
-    let mut connector = HttpConnector::new_with_resolver(Resolver);
+    let mut connector = HttpConnector::new_with_resolver(Resolver::default());
     connector.set_connect_timeout(Some(CONNECT_TIMEOUT));
     connector.set_nodelay(true);
     legacy::Client::builder(TokioExecutor::new())

@@ -76,7 +76,7 @@ impl Client {
         let runtime = tokio::runtime::Builder::new_current_thread()
             .enable_all()
             .build();
-        let mut plain = HttpConnector::new_with_resolver(Resolver);
+        let mut plain = HttpConnector::new_with_resolver(Resolver::default());
         plain.set_connect_timeout(Some(CONNECT));
         plain.set_nodelay(true);
         plain.enforce_http(false);

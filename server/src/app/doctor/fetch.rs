@@ -47,7 +47,7 @@ impl Fetched {
 impl Fetcher {
     /// Creates it. With `over_tls` it trusts the machine's certificates.
     pub(super) fn new(over_tls: bool) -> Result<Self, String> {
-        let mut plain = HttpConnector::new_with_resolver(Resolver);
+        let mut plain = HttpConnector::new_with_resolver(Resolver::default());
         plain.enforce_http(false);
         let tls = tls::client(over_tls);
         let tls = tls.map_err(|error| format!("TLS cannot be set up: {error}"))?;

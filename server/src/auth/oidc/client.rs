@@ -15,7 +15,7 @@ use hyper_util::client::legacy::Client;
 use hyper_util::client::legacy::connect::HttpConnector;
 use hyper_util::rt::TokioExecutor;
 use openidconnect::{AsyncHttpClient, HttpRequest, HttpResponse};
-use platform_loopback::Lookups;
+use platform_loopback::Resolver;
 use platform_telemetry::{Step, method_name};
 
 use crate::domain::errors::innermost;
@@ -35,7 +35,7 @@ const LOOKUPS: usize = 32;
 
 const USER_AGENT: &str = concat!(env!("CARGO_PKG_NAME"), "/", env!("CARGO_PKG_VERSION"));
 
-type Connector = HttpsConnector<HttpConnector<Lookups>>;
+type Connector = HttpsConnector<HttpConnector<Resolver>>;
 
 /// Why there is no client.
 #[derive(Debug, thiserror::Error)]
@@ -85,7 +85,7 @@ impl HttpClient {
     /// # Errors
     /// [`ClientError::Tls`]
     pub(super) fn new(over_tls: bool) -> Result<Self, ClientError> {
-        let mut plain = HttpConnector::new_with_resolver(Lookups::new(LOOKUPS));
+        let mut plain = HttpConnector::new_with_resolver(Resolver::with_limit(LOOKUPS));
         plain.set_connect_timeout(Some(CONNECT));
         plain.set_nodelay(true);
         plain.enforce_http(false);

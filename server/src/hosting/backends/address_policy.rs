@@ -15,7 +15,7 @@ use hyper_util::client::legacy::connect::HttpConnector;
 use hyper_util::client::legacy::connect::dns::Name;
 use hyper_util::rt::TokioIo;
 use moka::future::Cache;
-use platform_loopback::Lookups;
+use platform_loopback::Resolver;
 use tokio::net::TcpStream;
 use tower::Service;
 use url::Host;
@@ -137,13 +137,13 @@ impl AddressPolicy {
 /// Resolves names. Only one lookup per name is in progress at a time, so that a name server that
 /// does not respond only delays requests for this name.
 #[derive(Clone, Debug)]
-struct Resolver {
+struct PolicyResolver {
     reach: Arc<AddressPolicy>,
     found: Cache<String, Arc<[IpAddr]>>,
-    lookups: Lookups,
+    names: Resolver,
 }
 
-impl Resolver {
+impl PolicyResolver {
     async fn look_up(&self, name: &str) -> io::Result<Vec<SocketAddr>> {
         let finding = self.found.try_get_with(name.to_owned(), self.find(name));
         let found = finding
@@ -164,13 +164,13 @@ impl Resolver {
     }
 
     async fn find(&self, name: &str) -> io::Result<Arc<[IpAddr]>> {
-        let found = tokio::time::timeout(CONNECT, self.lookups.find(name)).await;
+        let found = tokio::time::timeout(CONNECT, self.names.find(name)).await;
         let found = found.map_err(|_| io::Error::from(io::ErrorKind::TimedOut))??;
         Ok(found.iter().map(SocketAddr::ip).collect())
     }
 }
 
-impl Service<Name> for Resolver {
+impl Service<Name> for PolicyResolver {
     type Response = std::vec::IntoIter<SocketAddr>;
     type Error = io::Error;
     type Future = Pin<Box<dyn Future<Output = io::Result<Self::Response>> + Send>>;
@@ -189,7 +189,7 @@ impl Service<Name> for Resolver {
 #[derive(Clone, Debug)]
 pub(super) struct Connector {
     reach: Arc<AddressPolicy>,
-    plain: HttpConnector<Resolver>,
+    plain: HttpConnector<PolicyResolver>,
 }
 
 impl Connector {
@@ -198,10 +198,10 @@ impl Connector {
             .max_capacity(NAMES)
             .time_to_live(KEPT)
             .build();
-        let mut plain = HttpConnector::new_with_resolver(Resolver {
+        let mut plain = HttpConnector::new_with_resolver(PolicyResolver {
             reach: Arc::clone(&reach),
             found,
-            lookups: Lookups::new(LOOKUPS),
+            names: Resolver::with_limit(LOOKUPS),
         });
         plain.set_nodelay(true);
         plain.set_connect_timeout(Some(CONNECT));

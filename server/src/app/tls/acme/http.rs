@@ -21,6 +21,9 @@ use crate::config::tls::AcmeSettings;
 use crate::domain::errors::innermost;
 use crate::web::tls;
 
+/// The maximum number of names that are looked up at the same time, so that a silent name server takes few of the
+/// threads for blocking work.
+const LOOKUPS: usize = 2;
 /// The time limit for connecting.
 const CONNECT: Duration = Duration::from_secs(5);
 /// The time limit for a request with its response.
@@ -86,7 +89,7 @@ impl fmt::Debug for Http {
 impl Http {
     /// Trusts what `tls` trusts.
     pub(super) fn new(tls: ClientConfig) -> Self {
-        let mut plain = HttpConnector::new_with_resolver(Resolver);
+        let mut plain = HttpConnector::new_with_resolver(Resolver::with_limit(LOOKUPS));
         plain.set_connect_timeout(Some(CONNECT));
         plain.set_nodelay(true);
         plain.enforce_http(false);

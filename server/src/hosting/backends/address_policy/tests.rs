@@ -8,7 +8,7 @@ use moka::future::Cache;
 use tower::{Service as _, ServiceExt as _};
 use url::Url;
 
-use super::{AddressPolicy, Connector, Lookups, OwnSockets, Resolver, is_public};
+use super::{AddressPolicy, Connector, OwnSockets, PolicyResolver, Resolver, is_public};
 use crate::config::{Config, PrivateBackends, S3Settings, Secret};
 use crate::hosting::backends::Settings;
 use crate::origin::PlatformOrigin;
@@ -195,10 +195,10 @@ fn the_platform_is_no_backend_of_a_game() {
 async fn a_name_that_turns_out_to_be_private_is_not_connected_to() {
     let reach = Arc::new(reach(None, "https://games.example", "0.0.0.0:443"));
     let found = Cache::new(10);
-    let resolver = Resolver {
+    let resolver = PolicyResolver {
         reach: Arc::clone(&reach),
         found: found.clone(),
-        lookups: Lookups::new(1),
+        names: Resolver::with_limit(1),
     };
     // The name server's earlier result, and its current one.
     for (said, reachable) in [
