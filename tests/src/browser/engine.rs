@@ -222,21 +222,21 @@ fn webkit(manner: Manner, proxy: Option<SocketAddr>) -> Capabilities {
         "MiniBrowser",
         &["webkit2gtk-4.1", "webkit2gtk-4.0", "webkitgtk-6.0"],
     );
-    let mut arguments = vec!["--automation"];
-    match manner {
-        Manner::Usual => arguments.push("--cookies-policy=always"),
-        Manner::Private => arguments.extend(["--cookies-policy=always", "--private"]),
-        Manner::WithoutCookies => arguments.push("--cookies-policy=never"),
+    let mut arguments = vec!["--automation".to_owned()];
+    let policy = match manner {
+        Manner::Usual | Manner::Private => "always",
+        Manner::WithoutCookies => "never",
+    };
+    arguments.push(format!("--cookies-policy={policy}"));
+    if manner == Manner::Private {
+        arguments.push("--private".to_owned());
     }
+    // The capability `proxy` would be one to which https goes over TLS.
+    arguments.extend(proxy.map(|proxy| format!("--proxy=http://{proxy}")));
     let options = json!({ "binary": binary, "args": arguments });
     webkit
         .set("webkitgtk:browserOptions", options)
         .expect("options");
-    if let Some(proxy) = proxy {
-        let proxy = proxy.to_string();
-        let manual = json!({ "proxyType": "manual", "httpProxy": proxy, "sslProxy": proxy });
-        webkit.set("proxy", manual).expect("a proxy");
-    }
     webkit
 }
 

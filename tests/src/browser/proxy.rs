@@ -1,6 +1,7 @@
-//! An HTTP proxy for an engine without WebDriver BiDi. It resolves every name under `localhost` to
-//! the loopback address, records every request, and adds a script to every page that reports what
-//! the page logs.
+//! An HTTP proxy for an engine without WebDriver BiDi. It resolves every name of a test to the
+//! loopback address, records every request, and adds a script to every page that reports what the
+//! page logs. Connections over TLS pass through it unread: it records that there is one, and changes
+//! nothing in them.
 //!
 //! The proxy does not see some things that BiDi reports: the engine's own messages about a policy,
 //! a cross-origin response or a failed resource; logs of workers and of pages that were not
@@ -24,6 +25,7 @@ use hyper::{Method, Request, Response, StatusCode, Uri};
 use hyper_util::rt::TokioIo;
 use tokio::net::{TcpListener, TcpStream};
 
+use super::engine::LISTED_SUFFIX;
 use super::events::{Events, LogEntry, SeenRequest};
 
 /// The proxy's own pages, on every host.
@@ -121,33 +123,29 @@ async fn accept(listener: TcpListener, seen: Arc<Seen>) {
             // An error means that the browser or the server closed the connection.
             let _ = hyper::server::conn::http1::Builder::new()
                 .serve_connection(TokioIo::new(stream), service)
+                .with_upgrades()
                 .await;
         });
     }
 }
 
 async fn exchange(request: Request<Incoming>, seen: Arc<Seen>) -> Result<Answer, Failure> {
+    if request.method() == Method::CONNECT {
+        return tunnel(request, &seen).await;
+    }
     let (parts, body) = request.into_parts();
     let own = parts.uri.path().strip_prefix(OWN).map(str::to_owned);
     if let Some(own) = own {
         return answer_itself(&own, body, &seen).await;
     }
-    let scheme = if parts.method == Method::CONNECT {
-        "https://"
-    } else {
-        ""
-    };
     seen.events.requested(SeenRequest {
         method: parts.method.to_string(),
-        url: format!("{scheme}{}", parts.uri),
+        url: parts.uri.to_string(),
     });
     let target = parts.uri.authority().and_then(loopback);
     let (Some(target), Some(authority)) = (target, parts.uri.authority().cloned()) else {
         return Ok(text(StatusCode::BAD_GATEWAY, "text/plain", ""));
     };
-    if parts.method == Method::CONNECT {
-        return Ok(text(StatusCode::BAD_GATEWAY, "text/plain", ""));
-    }
     seen.authorities().insert(format!(
         "{}:{}",
         authority.host(),
@@ -170,6 +168,27 @@ async fn exchange(request: Request<Incoming>, seen: Arc<Seen>) -> Result<Answer,
     head.headers
         .insert(CONTENT_LENGTH, HeaderValue::from(html.len()));
     Ok(Response::from_parts(head, Either::Left(Full::new(html))))
+}
+
+/// Connects the browser to a server of this machine, for TLS (RFC 9110 §9.3.6).
+async fn tunnel(request: Request<Incoming>, seen: &Seen) -> Result<Answer, Failure> {
+    seen.events.requested(SeenRequest {
+        method: request.method().to_string(),
+        url: format!("https://{}", request.uri()),
+    });
+    let Some(target) = request.uri().authority().and_then(loopback) else {
+        return Ok(text(StatusCode::BAD_GATEWAY, "text/plain", ""));
+    };
+    let mut server = TcpStream::connect(target).await?;
+    server.set_nodelay(true)?;
+    tokio::spawn(async move {
+        if let Ok(browser) = hyper::upgrade::on(request).await {
+            let mut browser = TokioIo::new(browser);
+            // Each of them may end it at any time.
+            let _ = tokio::io::copy_bidirectional(&mut browser, &mut server).await;
+        }
+    });
+    Ok(Response::new(Either::Left(Full::default())))
 }
 
 /// Removes `SameSite` from cookies. In WebKitGTK the names under `localhost` have no public suffix,
@@ -203,11 +222,13 @@ fn is_page(parts: &Parts) -> bool {
         })
 }
 
-/// Returns the address for `authority` if it is this machine (RFC 6761, 6.3).
+/// Returns the address for `authority` if it is this machine (RFC 6761 §6.3), or a name that a test
+/// uses: under `example` (RFC 2606 §2) or under a public suffix.
 fn loopback(authority: &Authority) -> Option<SocketAddr> {
     let port = authority.port_u16().unwrap_or(80);
     let host = authority.host().to_ascii_lowercase();
-    if host == "localhost" || host.ends_with(".localhost") {
+    let last = host.rsplit('.').next();
+    if matches!(last, Some("localhost" | "example")) || host.ends_with(LISTED_SUFFIX) {
         return Some((Ipv4Addr::LOCALHOST, port).into());
     }
     let address: std::net::IpAddr = host.trim_matches(['[', ']']).parse().ok()?;
