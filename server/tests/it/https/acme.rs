@@ -550,7 +550,7 @@ async fn with_a_program_for_dns_one_certificate_is_for_all_games() {
 
 #[cfg(feature = "cluster")]
 #[tokio::test]
-async fn any_node_answers_the_challenge_of_another_one() {
+async fn any_node_answers_the_challenge_of_another_one_and_each_certificate_is_renewed_once() {
     use platform_test_postgres::TestDatabase;
 
     let (database, files) = (TestDatabase::new(), tempfile::tempdir().unwrap());
@@ -588,4 +588,23 @@ async fn any_node_answers_the_challenge_of_another_one() {
     assert_ne!(second, first);
     acme(&other).follow().await.unwrap();
     assert_eq!(shown(other.running.address, &root, DEMO).await, second);
+    assert_eq!(pebble.orders(), 6);
+
+    // If both renew at once, each certificate is renewed once.
+    let all = acme(&one).follow().await.unwrap();
+    let due = all.iter().map(CertificateSummary::renewed_from);
+    let due = due.max().unwrap();
+    for node in [&one, &other] {
+        node.clock.advance(due - node.clock.now());
+    }
+    let (by_one, by_other) = tokio::join!(acme(&one).renew(), acme(&other).renew());
+    by_one.and(by_other).unwrap();
+    assert_eq!(pebble.orders(), 9);
+    let mut third = Vec::new();
+    for node in [&one, &other] {
+        acme(node).follow().await.unwrap();
+        third.push(shown(node.running.address, &root, DEMO).await);
+    }
+    assert_ne!(third[0], second);
+    assert_eq!(third[0], third[1]);
 }

@@ -32,18 +32,29 @@ impl Acme {
         for name in self.own().into_iter().filter(|name| !is_there(name)) {
             self.order(&name).await?;
         }
-        let directory = &self.settings().directory;
         for one in &all {
-            if !one.is_due(directory, self.now()) {
+            if !self.is_due(one) {
                 continue;
             }
             if !self.needs(&one.name) {
                 self.0.kept.remove(&one.name).await?;
-            } else if let Attempt::Full(_) = self.order(&one.name).await? {
+            } else if self.is_still_due(&one.name).await?
+                && let Attempt::Full(_) = self.order(&one.name).await?
+            {
                 break;
             }
         }
         Ok(())
+    }
+
+    fn is_due(&self, one: &CertificateSummary) -> bool {
+        one.is_due(&self.settings().directory, self.now())
+    }
+
+    /// Looks again: a node that is so slow that it loses its lease goes on beside the next one.
+    async fn is_still_due(&self, name: &str) -> Result<bool, StoreError> {
+        let now = self.0.platform.store.find_certificate(name).await?;
+        Ok(now.is_none_or(|now| self.is_due(&now.summary())))
     }
 
     /// Reads certificates again that another node has replaced, and notes which ones are missing. Returns
