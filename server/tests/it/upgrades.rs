@@ -49,11 +49,12 @@ macro_rules! before {
     };
 }
 
-pub(crate) const BEFORE: [Before; 4] = [
+pub(crate) const BEFORE: [Before; 5] = [
     before!(8, "v08"),
     before!(16, "v16"),
     before!(24, "v24"),
     before!(31, "v31"),
+    before!(38, "v38"),
 ];
 
 fn open(path: &Path) -> rusqlite::Connection {

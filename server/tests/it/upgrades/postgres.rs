@@ -33,12 +33,13 @@ macro_rules! before {
     };
 }
 
-const BEFORE: [Before; 5] = [
+const BEFORE: [Before; 6] = [
     before!(1, "postgres01"),
     before!(3, "postgres03"),
     before!(6, "postgres06"),
     before!(10, "postgres10"),
     before!(13, "postgres13"),
+    before!(20, "postgres20"),
 ];
 
 /// Makes the database of nodes of that version, and the folder of their deployed files.
