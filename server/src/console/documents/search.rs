@@ -1,5 +1,7 @@
 //! Searching the documents: every word must be in a section, its heading or its document's title.
 
+use std::cmp::Reverse;
+
 use super::Documents;
 use super::markdown::{Document, Section};
 
@@ -31,21 +33,24 @@ pub struct Found<'a> {
     pub is_cut_after: bool,
 }
 
-/// Returns the sections that have all words of the query: first those whose headings have them.
+/// Returns the sections that have all words of the query: first those whose headings have them, then
+/// those that have the words beside each other, the most often first. An underscore is a space, so
+/// `key secret` finds `PLATFORM_KEY_SECRET`.
 #[must_use]
 pub fn search<'a>(documents: &'a Documents, query: &str) -> Vec<Found<'a>> {
     let query: String = query.chars().take(MAX_QUERY_CHARS).collect();
-    let query = query.to_ascii_lowercase();
+    let query = spaced(&query);
     let words: Vec<&str> = query.split_whitespace().take(MAX_WORDS).collect();
     if words.is_empty() {
         return Vec::new();
     }
-    let mut found: Vec<(bool, Found<'a>)> = Vec::new();
+    let phrase = words.join(" ");
+    let mut found = Vec::new();
     for document in documents.all() {
         for section in &document.sections {
-            let heading = format!("{} {}", document.title, section.heading).to_ascii_lowercase();
+            let heading = spaced(&format!("{} {}", document.title, section.heading));
             // The offsets of this text are those of the section's.
-            let text = section.text.to_ascii_lowercase();
+            let text = spaced(&section.text);
             if !words
                 .iter()
                 .all(|word| heading.contains(word) || text.contains(word))
@@ -53,17 +58,24 @@ pub fn search<'a>(documents: &'a Documents, query: &str) -> Vec<Found<'a>> {
                 continue;
             }
             let in_heading = words.iter().all(|word| heading.contains(word));
-            let place = words.iter().find_map(|word| {
-                let start = text.find(word)?;
-                Some((start, start + word.len()))
+            let mut parts = [phrase.as_str()].into_iter().chain(words.iter().copied());
+            let place = parts.find_map(|part| {
+                let start = text.find(part)?;
+                Some((start, start + part.len()))
             });
-            found.push((!in_heading, excerpt(document, section, place)));
+            let rank = (Reverse(in_heading), Reverse(text.matches(&phrase).count()));
+            found.push((rank, excerpt(document, section, place)));
         }
     }
-    // Stable: the documents' order within both kinds.
-    found.sort_by_key(|(is_second, _)| *is_second);
+    // Stable: the documents' order within a rank.
+    found.sort_by_key(|(rank, _)| *rank);
     found.truncate(MAX_RESULTS);
     found.into_iter().map(|(_, result)| result).collect()
+}
+
+/// Returns the text in lower case, with spaces for underscores, as many bytes as before.
+fn spaced(text: &str) -> String {
+    text.to_ascii_lowercase().replace('_', " ")
 }
 
 /// The words around a place, or the first ones.
@@ -115,6 +127,20 @@ mod tests {
         );
         assert!(search(&documents, "no-such-word-anywhere").is_empty());
         assert!(search(&documents, "  ").is_empty());
+    }
+
+    #[test]
+    fn words_beside_each_other_come_first_also_in_the_name_of_a_setting() {
+        let documents = documents();
+        let found = search(&documents, "key secret");
+        let first = found[..3].iter();
+        let first: Vec<_> = first
+            .map(|one| (one.document.name, &*one.section.id))
+            .collect();
+        // Its heading has both words.
+        assert_eq!(first[0], ("security", "keys-and-secrets"));
+        assert!(first.contains(&("hosting", "signing-keys")), "{first:?}");
+        assert_eq!(found[1].word, "KEY_SECRET");
     }
 
     #[test]
