@@ -132,6 +132,8 @@ pub enum OrderTurn {
     Begun,
     /// Another server orders the same certificate now.
     Busy,
+    /// Another server has obtained it since.
+    Replaced,
     /// Its own limit is reached, or earlier ones failed: not before this time.
     Later(Millis),
     /// The limit of all names is reached: not before this time.

@@ -72,7 +72,11 @@ pub async fn a_certificate_comes_back_as_it_was_and_a_later_one_takes_its_place(
 
 pub async fn an_order_keeps_others_waiting_until_it_ends(place: &dyn Place) {
     let store = place.open().await;
-    let begin = async |name: &str, now| store.begin_order(name, LIMITS, now).await.unwrap();
+    let begin = async |name: &str, now| {
+        let known = store.find_certificate(name).await.unwrap();
+        let known = known.map(|known| known.obtained_at);
+        store.begin_order(name, known, LIMITS, now).await.unwrap()
+    };
     assert_eq!(begin("a.example", NOW).await, OrderTurn::Begun);
     assert_eq!(begin("a.example", NOW + 1).await, OrderTurn::Busy);
     assert_eq!(begin("b.example", NOW + 1).await, OrderTurn::Begun);
@@ -87,10 +91,27 @@ pub async fn an_order_keeps_others_waiting_until_it_ends(place: &dyn Place) {
     assert_eq!(begin("b.example", NOW + 2).await, OrderTurn::Begun);
 }
 
+pub async fn what_another_server_has_obtained_since_is_not_ordered_again(place: &dyn Place) {
+    let store = place.open().await;
+    let begin = async |known| {
+        store
+            .begin_order("a.example", known, LIMITS, NOW)
+            .await
+            .unwrap()
+    };
+    let one = certificate("a.example");
+    store.put_certificate(one.clone()).await.unwrap();
+    assert_eq!(begin(None).await, OrderTurn::Replaced);
+    assert_eq!(begin(Some(one.obtained_at - 1)).await, OrderTurn::Replaced);
+    assert_eq!(begin(Some(one.obtained_at)).await, OrderTurn::Begun);
+    assert_eq!(begin(Some(one.obtained_at)).await, OrderTurn::Busy);
+}
+
 pub async fn orders_are_limited_in_total_and_for_each_name(place: &dyn Place) {
     let store = place.open().await;
     let order = async |name: &str, now| {
-        let turn = store.begin_order(name, LIMITS, now).await.unwrap();
+        let turn = store.begin_order(name, Some(NOW), LIMITS, now).await;
+        let turn = turn.unwrap();
         if turn == OrderTurn::Begun {
             store.put_certificate(certificate(name)).await.unwrap();
         }
@@ -114,7 +135,10 @@ pub async fn failed_orders_wait_longer_and_a_certificate_forgets_them(place: &dy
         in_total: 100,
         of_name: 100,
     };
-    let begin = async |now| store.begin_order("a.example", limits, now).await.unwrap();
+    let begin = async |now| {
+        let turn = store.begin_order("a.example", Some(NOW), limits, now).await;
+        turn.unwrap()
+    };
     let mut now = NOW;
     for failures in 1..=6 {
         assert_eq!(begin(now).await, OrderTurn::Begun, "{failures}");
@@ -137,7 +161,10 @@ pub async fn a_challenge_is_answered_until_it_ends(place: &dyn Place) {
     let store = place.open().await;
     let find = async |name: &str, now| store.find_challenge(name, now).await.unwrap();
     assert_eq!(find("a.example", NOW).await, None);
-    let begun = store.begin_order("a.example", LIMITS, NOW).await.unwrap();
+    let begun = store
+        .begin_order("a.example", None, LIMITS, NOW)
+        .await
+        .unwrap();
     assert_eq!(begun, OrderTurn::Begun);
     assert_eq!(find("a.example", NOW).await, None);
     let put = async |digest, until| {
@@ -152,7 +179,10 @@ pub async fn a_challenge_is_answered_until_it_ends(place: &dyn Place) {
     assert_eq!(find("a.example", NOW + 10).await, None);
     assert_eq!(find("b.example", NOW).await, None);
     // It says nothing about the order.
-    let turn = store.begin_order("a.example", LIMITS, NOW).await.unwrap();
+    let turn = store
+        .begin_order("a.example", None, LIMITS, NOW)
+        .await
+        .unwrap();
     assert_eq!(turn, OrderTurn::Busy);
     store.fail_order("a.example", NOW).await.unwrap();
     assert_eq!(find("a.example", NOW + 1).await, None);
@@ -198,9 +228,15 @@ pub async fn of_many_orders_at_once_one_begins(place: &dyn Place) {
         .map(|number| {
             let store = handles.next();
             tokio::spawn(async move {
-                let turn = store.begin_order("a.example", LIMITS, NOW).await.unwrap();
+                let turn = store
+                    .begin_order("a.example", None, LIMITS, NOW)
+                    .await
+                    .unwrap();
                 let name = format!("{number}.example");
-                (turn, store.begin_order(&name, LIMITS, NOW).await.unwrap())
+                (
+                    turn,
+                    store.begin_order(&name, None, LIMITS, NOW).await.unwrap(),
+                )
             })
         })
         .collect();

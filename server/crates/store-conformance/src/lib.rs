@@ -101,6 +101,7 @@ macro_rules! suite {
             certificates {
                 a_certificate_comes_back_as_it_was_and_a_later_one_takes_its_place
                 an_order_keeps_others_waiting_until_it_ends
+                what_another_server_has_obtained_since_is_not_ordered_again
                 orders_are_limited_in_total_and_for_each_name
                 failed_orders_wait_longer_and_a_certificate_forgets_them
                 a_challenge_is_answered_until_it_ends

@@ -68,10 +68,11 @@ impl CertificateStore for PostgresStore {
     async fn begin_order(
         &self,
         name: &str,
+        known: Option<Millis>,
         limits: OrderLimits,
         now: Millis,
     ) -> Result<OrderTurn, StoreError> {
-        transact!(self.main, transaction => begin_order(&transaction, name, limits, now))
+        transact!(self.main, transaction => begin_order(&transaction, name, known, limits, now))
     }
 
     async fn fail_order(&self, name: &str, now: Millis) -> Result<Millis, StoreError> {
@@ -211,6 +212,7 @@ async fn put(transaction: &Transaction, one: &StoredCertificate) -> Result<(), E
 async fn begin_order(
     transaction: &Transaction,
     name: &str,
+    known: Option<Millis>,
     limits: OrderLimits,
     now: Millis,
 ) -> Result<OrderTurn, Error> {
@@ -252,6 +254,17 @@ async fn begin_order(
         Some(row) => (get(row, 0)?, get(row, 1)?),
         None => (None, None),
     };
+    // Read after the order: whoever keeps a certificate ends the order in the same transaction.
+    let row = transaction
+        .row(
+            "SELECT obtained_at FROM certificates WHERE name = $1",
+            &[&name],
+        )
+        .await?;
+    let there: Option<Millis> = row.as_ref().map(|row| get(row, 0)).transpose()?;
+    if there > known {
+        return Ok(OrderTurn::Replaced);
+    }
     let turn = order_turn(limits, (&times, &of_name), held, now);
     if turn == OrderTurn::Begun {
         let busy_until = now + ORDER_HOLDS;

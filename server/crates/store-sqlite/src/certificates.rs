@@ -46,12 +46,13 @@ impl CertificateStore for SqliteStore {
     async fn begin_order(
         &self,
         name: &str,
+        known: Option<Millis>,
         limits: OrderLimits,
         now: Millis,
     ) -> Result<OrderTurn, StoreError> {
         let name = name.to_owned();
         self.main
-            .write(move |connection| begin_order(connection, &name, limits, now))
+            .write(move |connection| begin_order(connection, &name, known, limits, now))
             .await
     }
 
@@ -206,9 +207,17 @@ fn put(connection: &Connection, one: &StoredCertificate) -> Result<(), Error> {
 fn begin_order(
     connection: &Connection,
     name: &str,
+    known: Option<Millis>,
     limits: OrderLimits,
     now: Millis,
 ) -> Result<OrderTurn, Error> {
+    let there: Option<Millis> = connection
+        .prepare_cached("SELECT obtained_at FROM certificates WHERE name = ?1")?
+        .query_row([name], |row| row.get(0))
+        .optional()?;
+    if there > known {
+        return Ok(OrderTurn::Replaced);
+    }
     connection
         .prepare_cached("DELETE FROM certificate_order_times WHERE begun_at <= ?1")?
         .execute([now - ORDERS_COUNT_FOR])?;

@@ -26,10 +26,12 @@ pub trait CertificateStore: Send + Sync {
     async fn remove_certificate(&self, name: &str) -> Result<(), StoreError>;
 
     /// Begins an order of a certificate, if none is going on, if limits allow it, and if earlier
-    /// failures do not hold it back.
+    /// failures do not hold it back. `known` is when the one that shall be replaced was obtained: if
+    /// another server has obtained one since, no order begins.
     async fn begin_order(
         &self,
         name: &str,
+        known: Option<Millis>,
         limits: OrderLimits,
         now: Millis,
     ) -> Result<OrderTurn, StoreError>;

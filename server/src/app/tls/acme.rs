@@ -65,7 +65,7 @@ const LOOK: Duration = Duration::from_millis(250);
 /// What came of an attempt to obtain a certificate.
 #[derive(Clone, Debug)]
 pub enum Attempt {
-    /// It is there.
+    /// It is there, from this order or from that of another node.
     Obtained,
     /// Another node obtains it now.
     Busy,
@@ -167,15 +167,25 @@ impl Acme {
         }
     }
 
-    /// Orders a certificate, if that is allowed now, and uses it from then on.
+    /// Orders a certificate, if that is allowed now, and uses it from then on. `known` is when the one
+    /// that it replaces was obtained.
     ///
     /// # Errors
     /// Errors of the store.
-    pub async fn order(&self, certificate: &str) -> Result<Attempt, StoreError> {
+    pub async fn order(
+        &self,
+        certificate: &str,
+        known: Option<Millis>,
+    ) -> Result<Attempt, StoreError> {
         let (store, metrics) = (&self.0.platform.store, &self.0.platform.metrics);
         let limits = self.limits(certificate);
-        match store.begin_order(certificate, limits, self.now()).await? {
+        let turn = store.begin_order(certificate, known, limits, self.now());
+        match turn.await? {
             OrderTurn::Begun => {}
+            OrderTurn::Replaced => {
+                self.0.kept.load(certificate).await?;
+                return Ok(Attempt::Obtained);
+            }
             OrderTurn::Busy => return Ok(Attempt::Busy),
             OrderTurn::Later(until) => {
                 metrics.ordered_certificate(OrderOutcome::HeldBack);
@@ -250,11 +260,11 @@ impl Acme {
         let mut looks = tokio::time::interval(LOOK);
         while Instant::now() < until {
             looks.tick().await;
-            let found = self.0.kept.load(certificate).await?;
+            let (known, found) = self.0.kept.load(certificate).await?;
             if found.is_some_and(|found| self.now() < found.valid_until) {
                 return Ok(());
             }
-            match self.order(certificate).await? {
+            match self.order(certificate, known).await? {
                 Attempt::Obtained => return Ok(()),
                 Attempt::Busy => {}
                 Attempt::Later(until) | Attempt::Full(until) | Attempt::Failed(until) => {

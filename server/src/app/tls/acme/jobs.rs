@@ -30,31 +30,20 @@ impl Acme {
         let all = self.0.platform.store.list_certificates().await?;
         let is_there = |name: &String| all.iter().any(|one| one.name == *name);
         for name in self.own().into_iter().filter(|name| !is_there(name)) {
-            self.order(&name).await?;
+            self.order(&name, None).await?;
         }
+        let directory = &self.settings().directory;
         for one in &all {
-            if !self.is_due(one) {
+            if !one.is_due(directory, self.now()) {
                 continue;
             }
             if !self.needs(&one.name) {
                 self.0.kept.remove(&one.name).await?;
-            } else if self.is_still_due(&one.name).await?
-                && let Attempt::Full(_) = self.order(&one.name).await?
-            {
+            } else if let Attempt::Full(_) = self.order(&one.name, Some(one.obtained_at)).await? {
                 break;
             }
         }
         Ok(())
-    }
-
-    fn is_due(&self, one: &CertificateSummary) -> bool {
-        one.is_due(&self.settings().directory, self.now())
-    }
-
-    /// Looks again: a node that is so slow that it loses its lease goes on beside the next one.
-    async fn is_still_due(&self, name: &str) -> Result<bool, StoreError> {
-        let now = self.0.platform.store.find_certificate(name).await?;
-        Ok(now.is_none_or(|now| self.is_due(&now.summary())))
     }
 
     /// Reads certificates again that another node has replaced, and notes which ones are missing. Returns

@@ -52,18 +52,23 @@ impl Kept {
         self.ready.get(name)
     }
 
-    /// Reads the certificate of this name from the store into the memory.
+    /// Reads the certificate of this name from the store into the memory. Returns when it was obtained,
+    /// and the certificate if it can be used.
     ///
     /// # Errors
     /// Errors of the store.
-    pub(super) async fn load(&self, name: &str) -> Result<Option<Ready>, StoreError> {
+    pub(super) async fn load(
+        &self,
+        name: &str,
+    ) -> Result<(Option<Millis>, Option<Ready>), StoreError> {
         let stored = self.store.find_certificate(name).await?;
+        let obtained_at = stored.as_ref().map(|stored| stored.obtained_at);
         let ready = stored.as_ref().and_then(|stored| self.open(stored));
         match &ready {
             Some(ready) => self.ready.insert(name.to_owned(), ready.clone()),
             None => self.ready.invalidate(name),
         }
-        Ok(ready)
+        Ok((obtained_at, ready))
     }
 
     /// Opens a stored certificate; `None` if it cannot be used, so that it is obtained again.
