@@ -21,6 +21,7 @@
 //! | [`device`] | a device that signs in without a browser, over plain HTTP |
 //! | [`dev_server`] | a game developer's own server on this machine |
 //! | [`server`] | the real server program as a child process |
+//! | [`https`] | the same with TLS of its own |
 //! | [`snippets`] | the documents' backends in other languages, as programs |
 //! | [`signer`] | tokens of every kind, and the key set that goes with them |
 //! | [`trace`] | reading the output of `strace` |
@@ -61,6 +62,7 @@ pub mod forms;
 pub mod gateway;
 pub mod hostile;
 pub mod hostile_provider;
+pub mod https;
 pub mod identity_provider;
 pub mod load;
 pub mod maker;

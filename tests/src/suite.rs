@@ -111,7 +111,7 @@ pub fn run(tests: &[BrowserTest]) -> ExitCode {
     conclusion.exit_code()
 }
 
-/// Runs one test. A browser whose test failed is not used again.
+/// Runs one test. A browser whose test failed, or that keeps something of it, is not used again.
 async fn play(idle: &Idle, engine: Engine, body: Body) -> Result<(), Failed> {
     let waiting = idle
         .lock()
@@ -135,13 +135,17 @@ async fn play(idle: &Idle, engine: Engine, body: Body) -> Result<(), Failed> {
     drop(stage);
     let browser = Arc::into_inner(browser);
     if failure.is_empty() {
-        if let Some(browser) = browser {
-            browser.renew().await;
-            idle.lock()
-                .expect("no holder panics")
-                .entry(engine)
-                .or_default()
-                .push(browser);
+        match browser {
+            Some(browser) if browser.can_be_renewed() => {
+                browser.renew().await;
+                idle.lock()
+                    .expect("no holder panics")
+                    .entry(engine)
+                    .or_default()
+                    .push(browser);
+            }
+            Some(browser) => browser.close().await,
+            None => {}
         }
         return Ok(());
     }

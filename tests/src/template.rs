@@ -97,7 +97,7 @@ impl Game {
         let folder = TempDir::with_prefix("platform-template-").expect("a temporary directory");
         let template = Path::new(env!("CARGO_MANIFEST_DIR")).join("../template");
         copy(&template, folder.path());
-        let origin = world.url("", "").replace("://.", "://");
+        let origin = world.url("", "");
         let settings = format!("slug = \"{slug}\"\norigin = \"{origin}\"\ndist = \"dist\"\n");
         std::fs::write(folder.path().join("platform.toml"), settings).expect("a file");
         let tool = Tool::make(&folder.path().join("tool"));

@@ -182,11 +182,13 @@ impl World {
         self.state().platform.nodes.settle().await;
     }
 
-    /// Returns the URL of `path` on `<label>.platform.localhost`; with an empty path, the origin.
+    /// Returns the URL of `path` on `<label>.platform.localhost`; with an empty label, on the platform
+    /// itself, and with an empty path, the origin.
     #[must_use]
     pub fn url(&self, label: &str, path: &str) -> String {
+        let dot = if label.is_empty() { "" } else { "." };
         format!(
-            "http://{label}.platform.localhost:{}{path}",
+            "http://{label}{dot}platform.localhost:{}{path}",
             self.gateway.port()
         )
     }

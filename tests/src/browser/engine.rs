@@ -231,7 +231,7 @@ fn webkit(manner: Manner, proxy: Option<SocketAddr>) -> Capabilities {
     if manner == Manner::Private {
         arguments.push("--private".to_owned());
     }
-    // The capability `proxy` would be one to which https goes over TLS.
+    // With the capability `proxy`, WebKitGTK would speak TLS with the proxy itself for https.
     arguments.extend(proxy.map(|proxy| format!("--proxy=http://{proxy}")));
     let options = json!({ "binary": binary, "args": arguments });
     webkit

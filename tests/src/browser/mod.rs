@@ -82,6 +82,12 @@ impl Browser {
         }
     }
 
+    /// Whether [`Browser::renew`] can remove everything. If not, no other test may use the browser.
+    #[must_use]
+    pub fn can_be_renewed(&self) -> bool {
+        self.source.saw_everything()
+    }
+
     /// Removes everything that the previous test left: its pages, its cookies, its events, the size of
     /// its window.
     ///

@@ -1,7 +1,8 @@
 //! An HTTP proxy for an engine without WebDriver BiDi. It resolves every name of a test to the
 //! loopback address, records every request, and adds a script to every page that reports what the
 //! page logs. Connections over TLS pass through it unread: it records that there is one, and changes
-//! nothing in them.
+//! nothing in them. So what a page over TLS logs is not seen, nor are its requests, and its cookies
+//! cannot be deleted: the browser must not be used for another test.
 //!
 //! The proxy does not see some things that BiDi reports: the engine's own messages about a policy,
 //! a cross-origin response or a failed resource; logs of workers and of pages that were not
@@ -10,6 +11,7 @@
 
 use std::collections::BTreeSet;
 use std::net::{Ipv4Addr, SocketAddr};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use http_body_util::{BodyExt, Either, Full};
@@ -49,6 +51,8 @@ pub(super) struct Proxy {
 struct Seen {
     events: Arc<Events>,
     authorities: Mutex<BTreeSet<String>>,
+    /// Whether there was a connection over TLS.
+    tunnelled: AtomicBool,
 }
 
 impl Proxy {
@@ -63,6 +67,7 @@ impl Proxy {
         let seen = Arc::new(Seen {
             events,
             authorities: Mutex::default(),
+            tunnelled: AtomicBool::new(false),
         });
         let accepting = tokio::spawn(accept(listener, Arc::clone(&seen)));
         Self {
@@ -91,6 +96,11 @@ impl Proxy {
             .filter(first)
             .map(|authority| format!("http://{authority}{OWN}empty"))
             .collect()
+    }
+
+    /// Whether no page was over TLS, so that all cookies can be deleted.
+    pub(super) fn saw_everything(&self) -> bool {
+        !self.seen.tunnelled.load(Ordering::Relaxed)
     }
 
     /// Forgets which hosts were requested.
@@ -170,7 +180,7 @@ async fn exchange(request: Request<Incoming>, seen: Arc<Seen>) -> Result<Answer,
     Ok(Response::from_parts(head, Either::Left(Full::new(html))))
 }
 
-/// Connects the browser to a server of this machine, for TLS (RFC 9110 §9.3.6).
+/// Connects the browser to a server of this machine (RFC 9110 §9.3.6): for TLS, or for a WebSocket.
 async fn tunnel(request: Request<Incoming>, seen: &Seen) -> Result<Answer, Failure> {
     seen.events.requested(SeenRequest {
         method: request.method().to_string(),
@@ -179,7 +189,10 @@ async fn tunnel(request: Request<Incoming>, seen: &Seen) -> Result<Answer, Failu
     let Some(target) = request.uri().authority().and_then(loopback) else {
         return Ok(text(StatusCode::BAD_GATEWAY, "text/plain", ""));
     };
-    let mut server = TcpStream::connect(target).await?;
+    seen.tunnelled.store(true, Ordering::Relaxed);
+    let Ok(mut server) = TcpStream::connect(target).await else {
+        return Ok(text(StatusCode::BAD_GATEWAY, "text/plain", ""));
+    };
     server.set_nodelay(true)?;
     tokio::spawn(async move {
         if let Ok(browser) = hyper::upgrade::on(request).await {
@@ -223,12 +236,15 @@ fn is_page(parts: &Parts) -> bool {
 }
 
 /// Returns the address for `authority` if it is this machine (RFC 6761 §6.3), or a name that a test
-/// uses: under `example` (RFC 2606 §2) or under a public suffix.
+/// uses: under `example` (RFC 2606 §2) or [`LISTED_SUFFIX`].
 fn loopback(authority: &Authority) -> Option<SocketAddr> {
     let port = authority.port_u16().unwrap_or(80);
     let host = authority.host().to_ascii_lowercase();
     let last = host.rsplit('.').next();
-    if matches!(last, Some("localhost" | "example")) || host.ends_with(LISTED_SUFFIX) {
+    let listed = host.strip_suffix(LISTED_SUFFIX);
+    if matches!(last, Some("localhost" | "example"))
+        || listed.is_some_and(|rest| rest.ends_with('.'))
+    {
         return Some((Ipv4Addr::LOCALHOST, port).into());
     }
     let address: std::net::IpAddr = host.trim_matches(['[', ']']).parse().ok()?;

@@ -122,6 +122,14 @@ impl Connected {
         }
     }
 
+    /// Whether all cookies can be deleted.
+    pub(super) fn saw_everything(&self) -> bool {
+        match self {
+            Self::Driver(_) => true,
+            Self::Proxy(proxy) => proxy.saw_everything(),
+        }
+    }
+
     /// Deletes the cookies of every host, and checks that none is left. The session may show
     /// another page afterwards.
     pub(super) async fn delete_cookies(&self, session: &WebDriver) {
@@ -132,6 +140,7 @@ impl Connected {
                 self.cookies(session).await
             }
             Self::Proxy(proxy) => {
+                assert!(proxy.saw_everything(), "cookies of pages over TLS stay");
                 for page in proxy.empty_pages() {
                     session.goto(&page).await.expect("the proxy answers");
                     // A response that was still on its way may set another one.

@@ -4,16 +4,13 @@ pub(crate) mod pages;
 pub(crate) mod visitors;
 pub(crate) mod worker;
 
-use std::path::Path;
-
 use platform_tests::backend::{Answer, Backend};
 use platform_tests::browser::{Engine, LISTED_SUFFIX, Stage};
+use platform_tests::https::{HttpsServer, host};
 use platform_tests::poll;
-use platform_tests::server::Server;
 use platform_tests::shared;
 use platform_tests::world::World;
 use serde_json::{Value, json};
-use tempfile::TempDir;
 use thirtyfour::By;
 
 platform_tests::browser_tests![
@@ -23,81 +20,43 @@ platform_tests::browser_tests![
     games_below_a_public_suffix_share_no_cookie,
 ];
 
-/// Two sites: browsers take the last part alone for the public suffix.
-const SITES: [&str; 2] = ["apart-play.localhost", "apart-games.localhost"];
-/// The same for WebKit, which takes each name under `localhost` for a site of its own.
-const SITES_OF_WEBKIT: [&str; 2] = ["apart-play.example", "apart-games.example"];
 /// The host of the games of a platform behind a gateway.
 const WORLD_GAMES: &str = "games.localhost";
 
-/// Returns the two sites for the engine: of the platform and of its games.
-fn sites(stage: &Stage) -> [&'static str; 2] {
-    match stage.engine() {
-        Engine::Chromium | Engine::Firefox => SITES,
-        Engine::WebKit => SITES_OF_WEBKIT,
-    }
+/// Returns two sites, of the platform and of its games: browsers take the last part alone for the public
+/// suffix.
+fn sites(stage: &Stage) -> [String; 2] {
+    ["apart-play", "apart-games"].map(|label| host(stage.engine(), label))
 }
 
 /// A platform whose games are on a site of their own.
 struct Apart {
-    server: Server,
-    games: &'static str,
-    port: u16,
-    _data: TempDir,
+    https: HttpsServer,
+    games: String,
 }
 
 impl Apart {
     async fn start(stage: &Stage) -> Self {
         let [_, games] = sites(stage);
-        Self::below(stage, games).await
+        Self::below(stage, &games).await
     }
 
     /// Starts it with games below this host.
-    async fn below(stage: &Stage, games: &'static str) -> Self {
-        let data = TempDir::with_prefix("platform-tests-").unwrap();
-        let port = free_port();
+    async fn below(stage: &Stage, games: &str) -> Self {
         let [platform, _] = sites(stage);
-        let (certificate, key) = certify(data.path(), [platform, games]);
-        let settings = format!(
-            "origin = \"https://{platform}:{port}\"\n\
-             games_origin = \"https://{games}:{port}\"\n\
-             listen = \"127.0.0.1:{port}\"\n\
-             tls = \"files\"\ntls_certificates = {certificate:?}\ntls_keys = {key:?}\n"
-        );
-        if stage.engine() == Engine::WebKit {
-            // Only a platform under `localhost` makes the demo, which stays.
-            Server::start(data.path()).await.stop().await;
-        }
-        let listen = format!("127.0.0.1:{port}");
-        let server =
-            Server::start_set(data.path(), &settings, &[("PLATFORM_LISTEN", &listen)]).await;
         Self {
-            server,
-            games,
-            port,
-            _data: data,
+            https: HttpsServer::start(stage.engine(), &platform, games).await,
+            games: games.to_owned(),
         }
     }
 
     fn game(&self, label: &str) -> String {
-        format!("https://{label}.{}:{}", self.games, self.port)
+        format!("https://{label}.{}:{}", self.games, self.https.port)
     }
-}
 
-/// Makes a certificate for every address, and returns the paths of it and its key.
-fn certify(folder: &Path, sites: [&str; 2]) -> (std::path::PathBuf, std::path::PathBuf) {
-    let names = sites.map(|name| [name.to_owned(), format!("*.{name}")]);
-    let made = rcgen::generate_simple_self_signed(names.concat()).unwrap();
-    let paths = (folder.join("tls.pem"), folder.join("tls.key"));
-    std::fs::write(&paths.0, made.cert.pem()).unwrap();
-    std::fs::write(&paths.1, made.signing_key.serialize_pem()).unwrap();
-    paths
-}
-
-/// Returns a port that nobody listens on: the origins contain it before the server has started.
-fn free_port() -> u16 {
-    let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
-    listener.local_addr().unwrap().port()
+    async fn stop(self) {
+        self.https.server.stop().await;
+    }
 }
 
 /// Starts a platform behind a gateway, over plain HTTP, whose games are on a site of their own.
@@ -151,7 +110,7 @@ async fn a_first_visit_ends_at_the_page_asked_for_and_every_game_has_the_same_pl
     stage.run("history.back()").await;
     stage.arrives_at(&format!("{one}/?level=2#end")).await;
     assert_eq!(player(&stage).await, sub);
-    apart.server.stop().await;
+    apart.stop().await;
 }
 
 async fn who_signs_out_of_one_game_does_so_in_every_game(stage: Stage) {
@@ -170,7 +129,7 @@ async fn who_signs_out_of_one_game_does_so_in_every_game(stage: Stage) {
     assert_ne!(next, sub, "a new guest");
     stage.open(&format!("{one}/")).await;
     assert_eq!(player(&stage).await, next, "in the other game as well");
-    apart.server.stop().await;
+    apart.stop().await;
 }
 
 /// Goes into the frame of the page.
@@ -243,7 +202,7 @@ async fn a_frame_of_another_site_has_its_own_player_until_a_tab_hands_over_the_b
     let taken = "return performance.getEntriesByType('resource').filter(
                      ({ name }) => name.endsWith('/__platform/continue')).length";
     assert_eq!(stage.run(taken).await, 1, "the forged code was not tried");
-    apart.server.stop().await;
+    apart.stop().await;
 }
 
 /// Lets the game in the frame open the sign-in page in a tab, and goes back from there as a guest.
@@ -301,7 +260,7 @@ async fn games_below_a_public_suffix_share_no_cookie(stage: Stage) {
         return;
     }
     let [_, games] = sites(&stage);
-    for (suffix, is_shared) in [(games, true), (LISTED_SUFFIX, false)] {
+    for (suffix, is_shared) in [(&*games, true), (LISTED_SUFFIX, false)] {
         let apart = Apart::below(&stage, suffix).await;
         let (one, other) = (apart.game("demo"), apart.game("dev-demo"));
         stage.open(&format!("{one}/")).await;
@@ -314,6 +273,6 @@ async fn games_below_a_public_suffix_share_no_cookie(stage: Stage) {
         let has_arrived = cookies.as_str().unwrap().contains("tossed");
         assert_eq!(has_arrived, is_shared, "{suffix}: {cookies}");
         assert_eq!(player(&stage).await, sub, "the player is the same");
-        apart.server.stop().await;
+        apart.stop().await;
     }
 }

@@ -276,25 +276,25 @@ async fn an_overloaded_platform_is_asked_again_once_after_the_time_that_it_names
 
 async fn the_edge_limit_on_guests_is_waited_out_once(stage: Stage) {
     let world = World::start().await;
-    // And up to half as long again, from the moment at which the response arrives.
-    limit_guests(&world, "4", 1);
+    // And up to half as long again: longer than the 5 s after which the page counts its player, who then waits as well.
+    limit_guests(&world, "7", 1);
     stage
         .open(&world.publish(PageBuilder::new().clock()).await)
         .await;
     let wait = format!(
-        "window.first = (async () => {{ {ASK} }})(); await (await fetch('/')).text(); await pass(2); await (await fetch('/')).text()"
+        "window.first = (async () => {{ {ASK} }})(); await (await fetch('/')).text(); await pass(4); await (await fetch('/')).text()"
     );
     stage.run(&wait).await;
     assert_eq!(world.gateway.token_requests(), 1, "it waits");
-    assert!(stage.run("await pass(6); return first").await.is_string());
+    assert!(stage.run("await pass(11); return first").await.is_string());
     assert_eq!(world.gateway.token_requests(), 2);
 
     stage.browser().renew().await;
-    limit_guests(&world, "4", 2);
+    limit_guests(&world, "7", 2);
     stage.open(&world.url("arena", "/")).await;
     stage.run(&wait).await;
     let refused = json!([true, 429, "", "", true]);
-    assert_eq!(stage.run("await pass(6); return first").await, refused);
+    assert_eq!(stage.run("await pass(11); return first").await, refused);
     assert_eq!(world.gateway.token_requests(), 4, "it asks again once");
 }
 
