@@ -34,8 +34,8 @@ pub struct Found<'a> {
 }
 
 /// Returns the sections that have all words of the query: first those whose headings have them, then
-/// those that have the words beside each other, the most often first. An underscore is a space, so
-/// `key secret` finds `PLATFORM_KEY_SECRET`.
+/// those whose documents' titles do; of several words, those first that have them beside each other the most
+/// often. An underscore is a space, so `key secret` finds `PLATFORM_KEY_SECRET`.
 #[must_use]
 pub fn search<'a>(documents: &'a Documents, query: &str) -> Vec<Found<'a>> {
     let query: String = query.chars().take(MAX_QUERY_CHARS).collect();
@@ -63,7 +63,13 @@ pub fn search<'a>(documents: &'a Documents, query: &str) -> Vec<Found<'a>> {
                 let start = text.find(part)?;
                 Some((start, start + part.len()))
             });
-            let rank = (Reverse(in_heading), Reverse(text.matches(&phrase).count()));
+            let own = spaced(&section.heading);
+            let in_own = words.iter().all(|word| own.contains(word));
+            let beside = match words.len() {
+                1 => 0,
+                _ => text.matches(&phrase).count(),
+            };
+            let rank = (Reverse(in_own), Reverse(in_heading), Reverse(beside));
             found.push((rank, excerpt(document, section, place)));
         }
     }
@@ -133,14 +139,24 @@ mod tests {
     fn words_beside_each_other_come_first_also_in_the_name_of_a_setting() {
         let documents = documents();
         let found = search(&documents, "key secret");
-        let first = found[..3].iter();
-        let first: Vec<_> = first
-            .map(|one| (one.document.name, &*one.section.id))
-            .collect();
-        // Its heading has both words.
-        assert_eq!(first[0], ("security", "keys-and-secrets"));
-        assert!(first.contains(&("hosting", "signing-keys")), "{first:?}");
-        assert_eq!(found[1].word, "KEY_SECRET");
+        let place = |name: &str, id: &str| {
+            let mut all = found.iter();
+            all.position(|one| one.document.name == name && one.section.id == id)
+        };
+        let about = place("hosting", "signing-keys").unwrap();
+        assert!(Some(about) < place("deploying", "warnings"), "{about}");
+        assert_eq!(found[about].word, "KEY_SECRET");
+    }
+
+    #[test]
+    fn a_document_named_like_the_word_is_listed_from_its_beginning() {
+        let documents = documents();
+        let found = search(&documents, "upgrading");
+        let mut of_it = found.iter().filter(|one| one.document.name == "upgrading");
+        let mut all = documents.all().iter();
+        let document = all.find(|one| one.name == "upgrading").unwrap();
+        let first = &document.sections[0];
+        assert!(std::ptr::eq(of_it.next().unwrap().section, first));
     }
 
     #[test]
@@ -162,6 +178,8 @@ mod tests {
             "\u{0130}\u{1f600} x".repeat(500),
             "e".to_owned(),
             "\u{e4}\u{301}".to_owned(),
+            "PLATFORM_\u{130}_x".to_owned(),
+            "_ __".to_owned(),
         ] {
             assert!(search(&documents, &query).len() <= MAX_RESULTS);
         }
