@@ -54,8 +54,8 @@ pub fn is_wanted(number: u32) -> bool {
 }
 
 /// The request of this number ended: with the response's status if it failed, with or without a
-/// token, and with a time in milliseconds: the token's life, or how long to wait, to which as much is
-/// added as `chance` says, any byte.
+/// token, and with a time in milliseconds: the token's life, or how long to wait. `chance`, a random
+/// byte, lengthens a wait ([`token::Failure::of`]).
 #[wasm_bindgen]
 pub fn end(number: u32, status: u16, has_token: bool, is_expired: bool, time: f64, chance: u8) {
     let outcome = if has_token {

@@ -9,7 +9,7 @@ const RESERVE: f64 = 60_000.0;
 /// A request without a response counts as lost after this many milliseconds, at the next look: the
 /// page was asleep.
 const LOST: f64 = 30_000.0;
-/// No response is waited for that names more than this many milliseconds.
+/// A time that a response names is not waited out if it is longer than this many milliseconds.
 const LONGEST_WAIT: f64 = 30_000.0;
 /// A player who comes back to the page after this many milliseconds may have signed in or out
 /// elsewhere.

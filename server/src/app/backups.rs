@@ -44,8 +44,8 @@ const LOCK: &str = "lock";
 pub enum BackupsError {
     /// The settings name no place.
     #[error(
-        "the settings name no place for backups; set PLATFORM_BACKUP as the server has it, or name the \
-         file of the backup"
+        "the settings name no place for backups; set PLATFORM_BACKUP, as the server has it, or name \
+         the file of the backup"
     )]
     NoPlace,
     /// Another process makes one.

@@ -2,7 +2,7 @@
 //!
 //! `upgrades/v<version>.<database>.sql.gz` are the two databases as programs of that schema version
 //! had them: two players, a signing key, a deployed game and a log record. For another version, dump
-//! a data folder of a release: `sqlite3 platform.db .dump | gzip -9n`.
+//! what a release has made of the last one: `sqlite3 platform.db .dump | gzip -9n`.
 
 #[cfg(feature = "cluster")]
 mod postgres;

@@ -1,7 +1,7 @@
 //! Upgrading the data of earlier versions in PostgreSQL, by nodes that start at the same time or are killed.
 //!
 //! `postgres<version>.sql.gz` have the same players, key, game and log record as the data folders of SQLite.
-//! For another version, dump the database of a release: `pg_dump --inserts --no-owner`, without its settings
+//! For another version, dump what a release has made of the last one: `pg_dump --inserts --no-owner`, without its settings
 //! of the session.
 
 use std::io::Read as _;
