@@ -8,7 +8,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use clap::{Parser, Subcommand};
-use platform_server::app::data_folder::{FolderLock, require_platform, require_whole};
+use platform_server::app::data_folder::{
+    FolderLock, require_no_orphans, require_platform, require_whole,
+};
 use platform_server::app::service_manager::ServiceManager;
 use platform_server::app::sockets::Sockets;
 use platform_server::app::start::{StartError, open_store};
@@ -255,6 +257,7 @@ fn serve_and_log_the_end(config: Config) -> Result<ExitCode, Failure> {
 fn lock(config: &Config) -> Result<FolderLock, Failure> {
     let lock = FolderLock::take(config).map_err(|error| error.to_string())?;
     require_whole(config).map_err(|error| error.to_string())?;
+    require_no_orphans(config).map_err(|error| error.to_string())?;
     Ok(lock)
 }
 

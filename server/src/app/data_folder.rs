@@ -5,7 +5,7 @@ use std::io::{Error, ErrorKind};
 use std::path::{Path, PathBuf};
 
 use crate::config::Config;
-use crate::store::make_private_directory;
+use crate::store::{SqliteStore, make_private_directory};
 
 /// The file whose lock shows that a server uses the folder.
 const LOCK: &str = "platform.lock";
@@ -21,6 +21,18 @@ pub enum FolderError {
     /// A command that changes a platform did not find one.
     #[error("there is no platform in {0}; set PLATFORM_DATA to the folder that `serve` uses")]
     NoPlatform(String),
+    /// There is no store, but what belongs to one.
+    #[error(
+        "there is no store at {store}, but {found} belongs to one, which a new store would lose; set \
+         PLATFORM_DATA or PLATFORM_DATABASE_URL to where the store is, restore a backup, or move {found} \
+         away to begin with an empty platform"
+    )]
+    Orphaned {
+        /// Where the store would be.
+        store: String,
+        /// The file or folder that is there without it.
+        found: String,
+    },
     /// A backup was half restored.
     #[error(
         "{0} has half of a backup, because its restore was interrupted; repeat `platform-server \
@@ -135,6 +147,41 @@ pub fn require_whole(config: &Config) -> Result<(), FolderError> {
     Ok(())
 }
 
+/// Checks that a new store would find no deployed files and no log records of another one: it would remove
+/// files that none of its deployments has.
+///
+/// # Errors
+/// [`FolderError::Orphaned`]
+pub fn require_no_orphans(config: &Config) -> Result<(), FolderError> {
+    let store = config.database_path();
+    if config.postgres.is_some() || store.exists() {
+        return Ok(());
+    }
+    let logs = SqliteStore::logs_beside(&store);
+    let files = config.files_path();
+    let found = if logs.metadata().is_ok_and(|found| found.len() > 0) {
+        logs
+    } else if config.s3.is_none() && has_deployed(&files) {
+        files
+    } else {
+        return Ok(());
+    };
+    Err(FolderError::Orphaned {
+        store: store.display().to_string(),
+        found: found.display().to_string(),
+    })
+}
+
+/// Whether a folder of deployed files has any: they are in folders that are named by the first two digits of
+/// their SHA-256.
+fn has_deployed(files: &Path) -> bool {
+    let folders = std::fs::read_dir(files).into_iter().flatten().flatten();
+    let folders = folders.filter(|folder| folder.file_name().len() == 2);
+    let mut inside =
+        folders.flat_map(|folder| std::fs::read_dir(folder.path()).into_iter().flatten());
+    inside.next().is_some()
+}
+
 /// Checks that there is a platform, for commands that need an existing one.
 ///
 /// # Errors
@@ -197,6 +244,28 @@ mod tests {
         ));
         config.database = Some(store.path().join("b.db"));
         drop(FolderLock::take(&config).unwrap());
+    }
+
+    #[test]
+    fn a_new_store_takes_nothing_of_another_one() {
+        let folder = tempfile::tempdir().unwrap();
+        let mut config = in_folder(folder.path());
+        let is_refused = |config: &Config| require_no_orphans(config).is_err();
+        std::fs::create_dir_all(folder.path().join("files/4a")).unwrap();
+        assert!(!is_refused(&config), "a folder without files");
+        std::fs::write(folder.path().join("files/4a/63"), "page").unwrap();
+        let line = require_no_orphans(&config).unwrap_err().to_string();
+        for part in ["platform.db", "files", "PLATFORM_DATABASE_URL", "restore"] {
+            assert!(line.contains(part), "{line}");
+        }
+        config.database = Some(folder.path().join("platfrom.db"));
+        assert!(is_refused(&config), "a name that is misspelled");
+        std::fs::write(folder.path().join("platfrom.db"), "").unwrap();
+        assert!(!is_refused(&config), "a store whose first start was killed");
+        let folder = tempfile::tempdir().unwrap();
+        let config = in_folder(folder.path());
+        std::fs::write(folder.path().join("logs.db"), "records").unwrap();
+        assert!(is_refused(&config), "log records");
     }
 
     #[test]
