@@ -24,7 +24,7 @@ use crate::games::files::FileError;
 #[cfg(feature = "cluster")]
 use crate::games::files::copies::BucketCopies;
 use crate::games::files::{location, place};
-use crate::store::{ConnectError, StoreError};
+use crate::store::{ConnectError, CopyFault, StoreError};
 
 /// The folder of the deployed files in the backup, as in the data folder.
 const FILES: &str = "files";
@@ -96,6 +96,9 @@ pub enum BackupError {
     /// The store failed.
     #[error("the store could not be copied")]
     Store(#[from] StoreError),
+    /// The copy of the store is damaged.
+    #[error("the store is damaged")]
+    Damaged(#[source] CopyFault),
     /// The new store could not be created.
     #[error("the copy of the store could not be created")]
     Create(#[source] ConnectError),

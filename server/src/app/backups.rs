@@ -19,6 +19,7 @@ pub use self::job::MakeBackups;
 use crate::app::backup::{self, Backup, BackupError, DeployedFiles};
 use crate::clock::Millis;
 use crate::config::{BackupPlace, Config, S3Settings};
+use crate::domain::administration::StoreCopy;
 use crate::domain::date::{parse_rfc3339, rfc3339_seconds};
 use crate::games::files::FileError;
 #[cfg(feature = "cluster")]
@@ -27,9 +28,12 @@ use crate::games::files::archives::BucketArchives;
 use crate::games::files::copies::BucketCopies;
 use crate::platform::disk::{DiskFloor, FreeSpace};
 use crate::store::{
-    ConnectError, SchemaPolicy, SqliteStore, Store as _, StoreError, make_private_directory,
+    ConnectError, CopyFault, SchemaPolicy, SqliteStore, Store as _, StoreError,
+    make_private_directory,
 };
 
+/// The store's file in a backup.
+const DATABASE: &str = "platform.db";
 /// What the name of a backup begins and ends with.
 const PREFIX: &str = "platform-";
 const SUFFIX: &str = ".tar";
@@ -73,6 +77,12 @@ pub enum BackupsError {
         /// How many bytes it needs.
         bytes: u64,
     },
+    /// The store is damaged.
+    #[error(
+        "the store is damaged, so no backup of it takes the place of an older one; stop the server and \
+         restore the newest backup, or write a copy as it is with `platform-server backup <file>`"
+    )]
+    Damaged(#[source] CopyFault),
     /// The store could not be opened.
     #[error("the store could not be opened")]
     Open(#[from] ConnectError),
@@ -380,26 +390,57 @@ async fn write(source: Source, config: &Config, target: &Path) -> Result<Backup,
     let database = config.database_path();
     if matches!(source, Source::Older) {
         let copy = async |folder: Arc<TempDir>| {
-            let copy = move || SqliteStore::copy_as_it_is(&database, folder.path());
+            let held = Arc::clone(&folder);
+            let copy = move || SqliteStore::copy_as_it_is(&database, held.path());
             let copied = tokio::task::spawn_blocking(copy).await;
             let failed = |error| StoreError::Database(Box::new(error));
-            Ok(copied.map_err(failed)??)
+            checked(folder, copied.map_err(failed)??).await
         };
-        return Ok(backup::write(copy, files, target).await?);
+        return whole(backup::write(copy, files, target).await);
     }
     // Connections of its own, so that the copy keeps nobody waiting who reads.
     let store = SqliteStore::open(&database, SchemaPolicy::Refuse).await?;
-    let copy = async |folder| Ok(store.copy_into(folder).await?);
-    let written = backup::write(copy, files, target).await;
+    let copy = async |folder: Arc<TempDir>| {
+        let copied = store.copy_into(Arc::clone(&folder)).await?;
+        checked(folder, copied).await
+    };
+    let written = whole(backup::write(copy, files, target).await);
     let closed = store.close().await.map_err(BackupError::Store);
     let backup = written?;
     closed?;
     Ok(backup)
 }
 
+/// Checks a copy of the store, as a restore would: otherwise backups that nobody can use would take the places
+/// of those that are whole.
+async fn checked(folder: Arc<TempDir>, copied: StoreCopy) -> Result<StoreCopy, BackupError> {
+    let check = move || SqliteStore::check_copy(&folder.path().join(DATABASE));
+    let checked = tokio::task::spawn_blocking(check).await;
+    let checked = checked.map_err(|error| StoreError::Database(Box::new(error)))?;
+    checked.map_err(BackupError::Damaged)?;
+    Ok(copied)
+}
+
+/// Tells a damaged store from other failures.
+fn whole(written: Result<Backup, BackupError>) -> Result<Backup, BackupsError> {
+    written.map_err(|error| match error {
+        BackupError::Damaged(fault) => BackupsError::Damaged(fault),
+        error => BackupsError::Write(error),
+    })
+}
+
 /// Creates the folder of an unfinished backup, takes its lock, and removes what a killed process
 /// left there.
 fn begin(work: &Path) -> Result<File, BackupsError> {
+    let place = work.parent().unwrap_or(work);
+    if !place.exists() {
+        let place = place.display().to_string();
+        tracing::warn!(
+            place,
+            "the place of the backups was not there and is made; if it should be another disk, look whether \
+             that is mounted"
+        );
+    }
     make_private_directory(work).map_err(unusable(work))?;
     let mut options = OpenOptions::new();
     let options = options.create(true).truncate(false).write(true).mode(0o600);

@@ -96,6 +96,19 @@ async fn an_older_backup_that_could_not_be_removed_is_removed_although_none_is_d
     assert_eq!(case.backups.list().await.unwrap(), [first, second]);
 }
 
+#[tokio::test]
+async fn a_damaged_store_takes_no_place_of_a_whole_backup() {
+    let (app, folder) = (TestApp::start().await, tempfile::tempdir().unwrap());
+    let case = Case::new(&app, folder.path());
+    let whole = [case.made(NOW).await, case.made(NOW + DAY).await];
+    let damage = "PRAGMA foreign_keys = off; INSERT INTO admins VALUES (zeroblob(16), 1)";
+    let store = rusqlite::Connection::open(case.config.database_path()).unwrap();
+    store.execute_batch(damage).unwrap();
+    let refused = case.at(NOW + 2 * DAY).await.unwrap_err();
+    assert!(matches!(refused, BackupsError::Damaged(_)), "{refused:?}");
+    assert_eq!(case.backups.list().await.unwrap(), whole);
+}
+
 /// What a server says of its backups: how many runs were done and failed, when one was last done, when
 /// the newest backup was begun, and for how long one has been due.
 async fn exported(app: &TestApp) -> ([String; 2], [Option<String>; 3]) {

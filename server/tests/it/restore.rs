@@ -474,7 +474,7 @@ fn a_backup_that_cannot_be_found_is_said() {
         ),
         (
             "latest",
-            "set PLATFORM_BACKUP as the server has it, or name",
+            "set PLATFORM_BACKUP, as the server has it, or name",
         ),
         ("s3://games/platform.tar", "AWS_REGION"),
     ] {

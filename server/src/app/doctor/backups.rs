@@ -87,20 +87,31 @@ fn aged(name: &str, age: Millis, old: Millis, advice: &str) -> Finding {
 fn in_folder(place: &Path, old: Millis, now: Millis) -> Finding {
     let shown = place.display();
     let make = "make one every day with `platform-server backup` (docs/hosting.md)";
-    match newest_in(place) {
-        Ok(Some(Newest { name, made, path })) if is_whole(&path) => aged(
+    let newest = match newest_in(place) {
+        Ok(Some(newest)) => newest,
+        Ok(None) => return Finding::wrong(CHECK, format!("there is no file in {shown}"), make),
+        Err(error) => {
+            return Finding::wrong(CHECK, format!("{shown} cannot be read: {error}"), make);
+        }
+    };
+    let Newest { name, made, path } = newest;
+    match is_whole(&path) {
+        Ok(true) => aged(
             &name,
             now.saturating_sub(made),
             old,
             &format!("look why there is none since; {make}"),
         ),
-        Ok(Some(Newest { name, .. })) => Finding::wrong(
+        Ok(false) => Finding::wrong(
             CHECK,
             format!("the newest, {name}, is no complete tar"),
             "make another one; `platform-server restore --check` says whether a backup can be restored",
         ),
-        Ok(None) => Finding::wrong(CHECK, format!("there is no file in {shown}"), make),
-        Err(error) => Finding::wrong(CHECK, format!("{shown} cannot be read: {error}"), make),
+        Err(error) => Finding::wrong(
+            CHECK,
+            format!("the newest, {name}, cannot be read: {error}"),
+            "run this as the user of the server",
+        ),
     }
 }
 
@@ -116,22 +127,29 @@ struct Newest {
     path: PathBuf,
 }
 
-/// Whether a file whose name is that of a tar has a tar's beginning and end (POSIX `ustar`). Other files
+/// Whether a file whose name is that of a tar has all entries and a tar's end (POSIX `ustar`). Other files
 /// are not looked at: they may be compressed or encrypted.
-fn is_whole(path: &Path) -> bool {
-    const BLOCK: usize = 512;
+fn is_whole(path: &Path) -> Result<bool, Error> {
+    const BLOCK: u64 = 512;
     if path.extension().is_none_or(|extension| extension != "tar") {
-        return true;
+        return Ok(true);
     }
-    let looks_whole = || {
-        let mut file = std::fs::File::open(path)?;
-        let (mut first, mut last) = ([0; BLOCK], [0; 2 * BLOCK]);
-        file.read_exact(&mut first)?;
-        file.seek(SeekFrom::End(-2 * BLOCK as i64))?;
-        file.read_exact(&mut last)?;
-        Ok::<_, Error>(first[257..].starts_with(b"ustar") && last == [0; 2 * BLOCK])
-    };
-    looks_whole().unwrap_or(false)
+    let mut file = std::fs::File::open(path)?;
+    let length = file.metadata()?.len();
+    let mut archive = tar::Archive::new(&mut file);
+    let mut end = 0;
+    for entry in archive.entries_with_seek()? {
+        // What a cut-off file has at its end is not an entry.
+        let Ok(entry) = entry else { return Ok(false) };
+        end = entry.raw_file_position() + entry.size().next_multiple_of(BLOCK);
+    }
+    if end == 0 || end + 2 * BLOCK > length {
+        return Ok(false);
+    }
+    let mut last = [0; 2 * BLOCK as usize];
+    file.seek(SeekFrom::End(-2 * BLOCK as i64))?;
+    file.read_exact(&mut last)?;
+    Ok(last.iter().all(|byte| *byte == 0))
 }
 
 /// Returns the newest file that is not empty.
@@ -198,6 +216,20 @@ mod tests {
         let tar = tar.into_inner().unwrap();
         std::fs::write(&one, &tar[..tar.len() - 512]).unwrap();
         assert_eq!(backups(folder.path(), 0).state, State::Wrong, "cut off");
+        // A database has empty pages, at which it may be cut off as well.
+        let mut large = tar::Builder::new(Vec::new());
+        header.set_size(9_000);
+        header.set_cksum();
+        large
+            .append_data(&mut header, "rows", &[0; 9_000][..])
+            .unwrap();
+        let large = large.into_inner().unwrap();
+        std::fs::write(&one, &large[..5 * 1_024]).unwrap();
+        assert_eq!(
+            backups(folder.path(), 0).state,
+            State::Wrong,
+            "cut in an entry"
+        );
         std::fs::write(&one, &tar).unwrap();
         let Newest { name, made, .. } = newest_in(folder.path()).unwrap().unwrap();
         assert_eq!(name, "one.tar");
