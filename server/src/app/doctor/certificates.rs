@@ -29,13 +29,26 @@ pub(super) async fn examine(patient: &Patient<'_>) -> Option<Finding> {
 }
 
 async fn of_files(patient: &Patient<'_>) -> Finding {
-    let ends = match CertificateFiles::open(&patient.config.tls).await {
-        Ok(files) => files.ends(),
+    let files = match CertificateFiles::open(&patient.config.tls).await {
+        Ok(files) => files,
         Err(error) => {
             let advice = "run this as the user of the server, and put usable files there";
             return Finding::wrong(CHECK, chain(&error), advice);
         }
     };
+    let (origin, games) = (patient.origin(), patient.games_origin());
+    let missing = files.missing(&origin, &games);
+    if !missing.is_empty() {
+        let found = format!("none is for {}, so browsers refuse it", missing.join(", "));
+        let advice = format!(
+            "use certificates for {}, *.{} and *.{}",
+            origin.host(),
+            origin.host(),
+            games.host()
+        );
+        return Finding::wrong(CHECK, found, advice);
+    }
+    let ends = files.ends();
     let first = ends.iter().min().copied().unwrap_or_default();
     let left = first.saturating_mul(1_000) - patient.clock.now();
     let found = ends_in(ends.len(), left);

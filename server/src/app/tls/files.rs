@@ -11,6 +11,7 @@ use tokio::sync::Mutex;
 
 use crate::config::tls::TlsSettings;
 use crate::domain::errors::chain;
+use crate::origin::PlatformOrigin;
 use crate::platform::Platform;
 use crate::platform::jobs::{Job, JobError, Schedule};
 use crate::web::certificates::{Certificate, CertificateError, Certificates};
@@ -103,6 +104,20 @@ impl CertificateFiles {
         Ok(true)
     }
 
+    /// Returns the names of the platform for which there is no certificate. `any-game` stands for the label of
+    /// each game.
+    #[must_use]
+    pub fn missing(&self, origin: &PlatformOrigin, games: &PlatformOrigin) -> Vec<String> {
+        let all = self.certificates.all();
+        let mut names = vec![
+            origin.host().to_owned(),
+            format!("auth.{}", origin.host()),
+            format!("any-game.{}", games.host()),
+        ];
+        names.retain(|name| !all.iter().any(|one| one.is_for(name)));
+        names
+    }
+
     /// Returns when the certificates end, in seconds since 1970.
     #[must_use]
     pub fn ends(&self) -> Vec<i64> {
@@ -174,6 +189,8 @@ pub(super) struct ReadCertificates {
     files: Arc<CertificateFiles>,
     platform: Arc<Platform>,
     warned: Option<i64>,
+    /// The names without a certificate that the last warning named.
+    missing: Vec<String>,
 }
 
 impl ReadCertificates {
@@ -183,7 +200,21 @@ impl ReadCertificates {
             files,
             platform: Arc::clone(platform),
             warned: None,
+            missing: Vec::new(),
         }
+    }
+
+    fn warn_of_missing(&mut self) {
+        let platform = &self.platform;
+        let missing = self.files.missing(&platform.origin, &platform.games_origin);
+        if missing != self.missing && !missing.is_empty() {
+            tracing::warn!(
+                names = missing.join(", "),
+                "no certificate of TLS is for these names, so browsers refuse them; put one that is into \
+                 its files, which are read again by themselves"
+            );
+        }
+        self.missing = missing;
     }
 
     fn warn(&mut self) {
@@ -223,6 +254,7 @@ impl Job for ReadCertificates {
         let ends = ends.map(|end| end.saturating_mul(1_000)).collect();
         self.platform.metrics.set_certificate_ends(ends);
         self.warn();
+        self.warn_of_missing();
         Ok(())
     }
 }

@@ -577,10 +577,14 @@ async fn the_certificate_for_the_name_is_shown() {
     let wildcard = shown(&secure, "two.platform.localhost").await;
     // The first one is for this name, too.
     assert_eq!(wildcard, shown(&secure, "platform.localhost").await);
+    let origin = &secure.app.running.state.platform.origin;
+    assert!(secure.files().missing(origin, origin).is_empty());
     let folder = secure.app.directory.path();
     secure
         .authority
         .certify(folder, "one", &["platform.localhost"]);
     let own = shown_now(&secure, "two.platform.localhost").await;
     assert_ne!(own, shown(&secure, "platform.localhost").await);
+    let missing = ["auth.platform.localhost", "any-game.platform.localhost"];
+    assert_eq!(secure.files().missing(origin, origin), missing);
 }
