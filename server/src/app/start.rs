@@ -127,6 +127,11 @@ pub enum StartError {
 fn listen_advice(setting: &str, error: &std::io::Error) -> String {
     if error.kind() == std::io::ErrorKind::AddrInUse {
         format!("another program listens there; stop it, or set {setting} to another port")
+    } else if error.kind() == std::io::ErrorKind::PermissionDenied {
+        format!(
+            "this user may not listen there, as on ports below 1024; let systemd pass the socket \
+             (docs/hosting.md), or set {setting} to a higher port"
+        )
     } else {
         format!("{error}; set {setting} to an address of this machine")
     }

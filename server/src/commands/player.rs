@@ -297,6 +297,12 @@ async fn delete(store: &dyn Store, sub: Uuid, now: Millis) -> Result<String, Fai
     };
     let asked = store.ask_for_deletion(ask).await;
     match asked.map_err(|error| chain(&error))? {
+        DeletionAsked::At(at) if matches!(player.state, PlayerState::Guest) => Ok(format!(
+            "{} ({sub}) is signed out, and will be removed by the server after {}; this guest cannot come \
+             back, since nobody has a session of theirs any more\n",
+            player.username,
+            date(at)
+        )),
         DeletionAsked::At(at) => Ok(format!(
             "{} ({sub}) is signed out, and will be removed by the server after {}; until then \
              `player keep {sub}` takes it back\n",

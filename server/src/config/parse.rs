@@ -251,8 +251,19 @@ pub(super) fn log_format(text: &str) -> Result<LogFormat, String> {
     }
 }
 
-/// Parses log filter directives.
+/// Parses log filter directives. A single word that is no level would be the name of a module, and nothing
+/// else would be logged.
 pub(super) fn log_filter(text: &str) -> Result<String, String> {
+    if text.chars().all(|c| c.is_ascii_alphanumeric())
+        && text
+            .parse::<tracing_subscriber::filter::LevelFilter>()
+            .is_err()
+    {
+        return Err(format!(
+            "`{text}` is no level: use error, warn, info, debug, trace or off, or a filter such as \
+             `info,platform_server=debug`"
+        ));
+    }
     tracing_subscriber::EnvFilter::try_new(text)
         .map(|_| text.to_owned())
         .map_err(|_| format!("`{text}` is not a filter such as `info,platform_server=debug`"))

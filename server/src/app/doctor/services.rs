@@ -58,7 +58,11 @@ async fn database(patient: &Patient<'_>) -> Vec<Finding> {
     let store = match opened {
         Ok(Ok(store)) => store,
         Ok(Err(error)) => {
-            let advice = "look whether it runs, and whether PLATFORM_DATABASE_URL is its address";
+            let advice = if config.postgres.is_some() {
+                "look whether it runs, and whether PLATFORM_DATABASE_URL is its address"
+            } else {
+                "if it is damaged, stop the server and restore a backup with `platform-server restore`; if its version is another one, use the program of that version"
+            };
             return vec![Finding::wrong(CHECK, chain(&error), advice)];
         }
         Err(_) => {
