@@ -284,6 +284,24 @@ mod tests {
     use super::*;
 
     #[test]
+    fn a_word_that_is_no_level_does_not_turn_off_the_log() {
+        for text in ["loud", "verbose", "Information", "6"] {
+            let line = log_filter(text).unwrap_err();
+            assert!(line.contains(text) && line.contains("debug"), "{line}");
+        }
+        for text in [
+            "info",
+            "WARN",
+            "off",
+            "3",
+            "info,platform_server=debug",
+            "platform_server",
+        ] {
+            assert_eq!(log_filter(text).as_deref(), Ok(text));
+        }
+    }
+
+    #[test]
     fn private_backends_are_all_none_or_some() {
         assert_eq!(private_backends("true"), Ok(PrivateBackends::All));
         assert_eq!(private_backends("false"), Ok(PrivateBackends::None));
