@@ -1,5 +1,5 @@
-//! The rules for a deployment. The server checks them at the upload (`projects/staging.rs`,
-//! `games/inspection.rs`), because it trusts no client. The command line checks them before it
+//! The rules for a deployment. The server checks them at the upload (`server/crates/archive`,
+//! `server/crates/game-pages`), because it trusts no client. The command line checks them before it
 //! (`cli/src/archive.rs`), and so does the console's page, with this crate as WebAssembly
 //! (`upload/`), so that nobody waits for an upload that will be refused.
 //!

@@ -11,8 +11,8 @@ use std::path::Path;
 use flate2::Compression;
 use flate2::write::GzEncoder;
 use libfuzzer_sys::fuzz_target;
+use platform_archive::deploy::unpack;
 use platform_fuzz::with_check_sums;
-use platform_server::projects::archive::unpack;
 
 fuzz_target!(|bytes: &[u8]| {
     try_to_unpack(bytes);

@@ -8,8 +8,8 @@ use std::fs;
 use std::path::Path;
 
 use libfuzzer_sys::fuzz_target;
+use platform_archive::backup::unpack;
 use platform_fuzz::with_check_sums;
-use platform_server::app::restore::unpack::unpack;
 use sha2::{Digest as _, Sha256};
 
 fuzz_target!(|bytes: &[u8]| {

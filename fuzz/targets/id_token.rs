@@ -11,8 +11,8 @@ use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use libfuzzer_sys::fuzz_target;
 use platform_fuzz::{HEADER, KEYS, PUBLIC_X, sign};
-use platform_server::auth::oidc::Answer;
-use platform_server::auth::oidc::documents::Documents;
+use platform_openid::Answer;
+use platform_openid::documents::Documents;
 use serde_json::{Value, json};
 
 const ISSUER: &str = "https://id.example";

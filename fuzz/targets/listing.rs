@@ -7,11 +7,9 @@
 use std::collections::{BTreeMap, HashSet};
 
 use libfuzzer_sys::fuzz_target;
-use platform_server::domain::listing::{
-    AUTHOR_CHARS, DESCRIPTION_CHARS, TAGS, TITLE_CHARS, parse_tag,
-};
-use platform_server::games::covers::{PIXELS, refuse};
-use platform_server::games::inspection::inspect;
+use platform_domain::listing::{AUTHOR_CHARS, DESCRIPTION_CHARS, TAGS, TITLE_CHARS, parse_tag};
+use platform_game_pages::images::{MAX_PIXELS, refuse};
+use platform_game_pages::inspection::inspect;
 use roxmltree::Document;
 use url::Url;
 
@@ -111,10 +109,10 @@ fn check_image(image: &[u8]) {
             let side = image[at..at + 4]
                 .iter()
                 .fold(0, |side, byte| (side << 8) | usize::from(*byte));
-            assert!(side <= PIXELS, "{side}");
+            assert!(side <= MAX_PIXELS, "{side}");
         }
     } else if image.starts_with(b"GIF8") {
-        assert!(number(6) <= PIXELS && number(8) <= PIXELS);
+        assert!(number(6) <= MAX_PIXELS && number(8) <= MAX_PIXELS);
     } else {
         assert!(image.starts_with(b"\xff\xd8") || image.starts_with(b"RIFF"));
     }

@@ -4,18 +4,18 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
+use platform_domain::fingerprint::fingerprint;
+use platform_domain::log::LogEntry;
+use platform_domain::page::PageId;
+use platform_domain::stack::Described;
+use platform_frontend_logs::entries::{BELIEVED_MILLIS, entries_of};
+use platform_frontend_logs::sanitize::{mend_text, shortened};
 use platform_protocol::heartbeat::Heartbeat;
 use platform_protocol::limits::{
     LOG_MESSAGE_BYTES, LOG_METADATA_BYTES, LOG_STACK_BYTES, LOG_URL_BYTES,
 };
 use platform_protocol::log::LogBatch;
-use platform_server::domain::fingerprint::fingerprint;
-use platform_server::domain::log::LogEntry;
-use platform_server::domain::page::PageId;
-use platform_server::domain::stack::Described;
-use platform_server::logs::entries::{BELIEVED_MILLIS, entries_of};
-use platform_server::logs::sanitize::{mend_text, shortened};
-use platform_server::web::json;
+use platform_web::json;
 use serde_json::value::RawValue;
 
 const NOW: i64 = 1_700_000_000_000;

@@ -7,11 +7,11 @@ use std::net::{IpAddr, Ipv4Addr};
 
 use axum::http::{HeaderName, HeaderValue, Request};
 use libfuzzer_sys::fuzz_target;
-use platform_server::games::hosts::requested_host;
-use platform_server::hosting::range::{Wanted, wanted};
-use platform_server::origin::PlatformOrigin;
-use platform_server::web::client_address::{Network, client_address};
-use platform_server::web::{browser, cookies, cors, encoding, foreign_cookies, navigation};
+use platform_domain::origin::PlatformOrigin;
+use platform_web::byte_range::{Wanted, wanted};
+use platform_web::client_address::{Network, client_address};
+use platform_web::requested_host::requested_host;
+use platform_web::{browser, cookies, cors, encoding, foreign_cookies, navigation};
 
 /// The size of the file of which a part is asked for.
 const SIZE: u64 = 1_000;

@@ -3,8 +3,8 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use platform_server::domain::stack::Described;
-use platform_server::logs::grouping::source_map::SourceMap;
+use platform_domain::stack::Described;
+use platform_frontend_logs::source_map::SourceMap;
 
 fuzz_target!(|bytes: &[u8]| {
     if let Some(map) = SourceMap::parse(bytes) {

@@ -4,8 +4,8 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
+use platform_domain::username::{check, unique_key};
 use platform_protocol::{names, preview};
-use platform_server::domain::username::{check, unique_key};
 
 fuzz_target!(|text: &str| {
     let key = unique_key(text);

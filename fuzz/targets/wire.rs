@@ -11,11 +11,11 @@ use axum::body::{Body, Bytes};
 use axum::http::{HeaderMap, HeaderValue, Request, StatusCode};
 use axum::response::Response;
 use libfuzzer_sys::fuzz_target;
-use platform_server::web::body;
-use platform_server::web::fuzzing::{Counted, Version, converse, count_frames, own_answer};
-use platform_server::web::request_id::{RequestId, X_REQUEST_ID};
-use platform_server::web::serve::Application;
 use platform_telemetry::trace_context::{TRACEPARENT, TRACESTATE, passed_on};
+use platform_web::body;
+use platform_web::fuzzing::{Counted, Version, converse, count_frames, own_answer};
+use platform_web::request_id::{RequestId, X_REQUEST_ID};
+use platform_web::serve::Application;
 use tokio::runtime::Builder;
 
 /// What a client of HTTP/2 sends first (RFC 9113 §3.4), with settings of its own.

@@ -5,8 +5,8 @@ use std::io::{BufRead, BufReader};
 use std::net::Ipv4Addr;
 use std::process::{Child, Command, Stdio};
 
+use platform_openid::IdentityProvider;
 use platform_server::config::Secret;
-use platform_server::config::provider::IdentityProvider;
 use reqwest::Client;
 use serde_json::{Value, json};
 use tokio::net::TcpSocket;

@@ -9,9 +9,9 @@ use std::sync::{Arc, LazyLock};
 use std::time::Duration;
 
 use futures_util::future::join_all;
+use platform_openid::IdentityProvider;
 use platform_server::Running;
 use platform_server::clock::{Clock, Millis, SystemClock};
-use platform_server::config::provider::IdentityProvider;
 use platform_server::config::{Config, Period, Rate, Secret};
 use platform_server::domain::audit::Actor;
 use platform_server::entropy::SystemEntropy;

@@ -14,20 +14,19 @@ use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use platform_archive::backup::FILES;
 use tempfile::{Builder, NamedTempFile, TempDir};
 
 #[cfg(feature = "cluster")]
 use crate::app::moving::MoveError;
 use crate::domain::administration::StoreCopy;
+use crate::domain::stored_file::{folder_and_name, is_sha256};
 #[cfg(feature = "cluster")]
 use crate::games::files::FileError;
 #[cfg(feature = "cluster")]
 use crate::games::files::copies::BucketCopies;
-use crate::games::files::{location, place};
 use crate::store::{ConnectError, CopyFault, StoreError};
 
-/// The folder of the deployed files in the backup, as in the data folder.
-const FILES: &str = "files";
 /// The prefix of temporary files next to the backup. They are removed, except after a power cut or
 /// SIGKILL.
 const UNFINISHED: &str = ".platform-backup-";
@@ -203,7 +202,7 @@ fn list(files: &Path) -> Result<Vec<String>, BackupError> {
         };
         for name in entries(&files.join(start))? {
             let name = format!("{start}{}", name.to_string_lossy());
-            if location(&name).is_ok() {
+            if is_sha256(&name) {
                 names.push(name);
             }
         }
@@ -230,7 +229,7 @@ fn entries(folder: &Path) -> Result<Vec<OsString>, BackupError> {
 impl Archive {
     /// Adds a deployed file. Returns whether it existed.
     fn add_file(&mut self, files: &Path, name: &str, target: &Path) -> Result<bool, BackupError> {
-        let (directory, rest) = place(name);
+        let (directory, rest) = folder_and_name(name);
         let path = files.join(directory).join(rest);
         match File::open(&path) {
             // The server removed it because nothing refers to it any more.
@@ -273,7 +272,7 @@ impl Archive {
                 self.missing += 1;
                 continue;
             };
-            let (directory, rest) = place(&entry.sha256);
+            let (directory, rest) = folder_and_name(&entry.sha256);
             let inside = Path::new(FILES).join(directory).join(rest);
             let goal = target.to_owned();
             self = blocking(move || {

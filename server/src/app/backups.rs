@@ -13,6 +13,7 @@ use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use platform_archive::backup::DATABASE;
 use tempfile::TempDir;
 
 pub use self::job::MakeBackups;
@@ -32,8 +33,6 @@ use crate::store::{
     make_private_directory,
 };
 
-/// The store's file in a backup.
-const DATABASE: &str = "platform.db";
 /// What the name of a backup begins and ends with.
 const PREFIX: &str = "platform-";
 const SUFFIX: &str = ".tar";

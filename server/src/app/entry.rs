@@ -46,6 +46,7 @@ use crate::web::page::Framing;
 use crate::web::places::Stay;
 use crate::web::request_context::Context;
 use crate::web::request_id::{RequestId, X_REQUEST_ID};
+use crate::web::requested_host::requested_host;
 use crate::web::serve::{Application, OpenConnections};
 
 /// How long browsers use only TLS (RFC 6797). It does not include sub-domains: every address of the
@@ -149,7 +150,7 @@ impl App {
         let (mut parts, body) = request.into_parts();
         let context = self.context(peer, &parts);
         let believed = context.trusted_peer && self.state.platform.config.forwarded_host;
-        let found = hosts::requested_host(&parts, believed);
+        let found = requested_host(&parts, believed);
         let looped = self.state.hosting.backends.refuse_loop(&parts.headers);
         let (host, site) = match found {
             Ok(host) => {

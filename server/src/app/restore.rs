@@ -5,21 +5,19 @@
 //!
 //! | module | contents |
 //! |---|---|
-//! | [`unpack`](mod@unpack) | reading the archive |
 //! | `places` | where data is, what is there already, and moving it |
 
 mod places;
-pub mod unpack;
 
 use std::collections::BTreeSet;
 use std::fs::{File, Permissions};
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 
+use platform_archive::backup::{BackupArchiveError, DATABASE, LOGS, unpack};
 use tempfile::{Builder, TempDir};
 
 use self::places::Places;
-use self::unpack::unpack;
 use crate::clock::Millis;
 use crate::config::Config;
 use crate::games::files::FileError;
@@ -28,12 +26,6 @@ use crate::games::files::copies::BucketCopies;
 use crate::platform::disk::FreeSpace;
 use crate::store::{CheckedCopy, CopyFault, SqliteStore};
 
-/// The name of the store's file in a backup.
-const DATABASE: &str = "platform.db";
-/// The name of the file of log records.
-const LOGS: &str = "logs.db";
-/// The folder of deployed files.
-const FILES: &str = "files";
 /// The prefix of folders in which a backup is unpacked.
 const UNPACKED: &str = ".platform-restore-";
 
@@ -82,21 +74,9 @@ pub struct Restored {
 /// Why nothing was restored; a line for the operator.
 #[derive(Debug, thiserror::Error)]
 pub enum RestoreError {
-    /// It is no archive at all.
-    #[error(
-        "this is not a backup: it is no tar archive; name a file that `platform-server backup` made"
-    )]
-    NotABackup,
-    /// The archive contains something else.
-    #[error(
-        "this is not a backup: it contains `{0}`; name a file that `platform-server backup` made"
-    )]
-    Foreign(String),
-    /// The archive is not whole.
-    #[error(
-        "the backup is not whole: {0}; use another one, or copy it again from where it is kept"
-    )]
-    Damaged(String),
+    /// The archive cannot be unpacked.
+    #[error(transparent)]
+    Archive(#[from] BackupArchiveError),
     /// The store in it cannot be used.
     #[error("the backup cannot be used")]
     Store(#[from] CopyFault),
@@ -267,7 +247,7 @@ fn check_into(
     let files = unpack(archive, databases, files)?;
     for name in [DATABASE, LOGS] {
         if !databases.join(name).exists() {
-            return Err(RestoreError::Damaged(format!("it has no {name}")));
+            return Err(BackupArchiveError::Damaged(format!("it has no {name}")).into());
         }
     }
     let copy = SqliteStore::check_copy(&databases.join(DATABASE))?;

@@ -21,7 +21,6 @@ use crate::auth::handlers::{
     metadata, new_guest, pane, profile, restore_guest, sign_in_page, sign_out, sign_out_page,
     start_sign_in, token,
 };
-use crate::auth::redirect::DEVICE_PAGE;
 use crate::console::files;
 use crate::console::handlers::{
     admin as admin_pages, build, command_line, console, documents, game_page, icon, invitation,
@@ -36,6 +35,7 @@ use crate::projects;
 use crate::web::api_error::ApiError;
 use crate::web::cors;
 use crate::web::page::{ICON, STYLESHEET};
+use crate::web::return_address::DEVICE_PAGE;
 
 /// The path of the icon for pages that do not name one.
 const FAVICON: &str = "/favicon.ico";

@@ -41,7 +41,6 @@ use crate::app::tls::acme::http::AcmeError;
 use crate::app::tls::files::FileCertificateError;
 use crate::app::tls::{PreparedTls, Tls};
 use crate::auth::keys::KeyError;
-use crate::auth::oidc::ProvidersError;
 use crate::auth::refusal_log;
 use crate::clock::Clock;
 use crate::config::Config;
@@ -59,6 +58,7 @@ use crate::platform::metrics::Metrics;
 use crate::players::counting::Counting;
 use crate::store::{ConnectError, StoreError};
 use crate::web::serve::{ConnectionLimits, DRAIN, serve, serve_with};
+use platform_openid::ProvidersError;
 
 /// Why the server did not start; a line for the operator.
 #[derive(Debug, thiserror::Error)]

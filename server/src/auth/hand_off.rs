@@ -12,13 +12,10 @@
 //! session at the auth service ends. In no other game is that worth anything.
 
 use axum::http::request::Parts;
-use axum::http::{HeaderMap, HeaderValue, Method, StatusCode, header};
+use axum::http::{HeaderMap, Method, StatusCode, header};
 use axum::response::Response;
-use base64::Engine as _;
-use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use platform_protocol::paths;
 use sha2::{Digest as _, Sha256};
-use subtle::ConstantTimeEq as _;
 use url::form_urlencoded;
 
 use crate::auth::AuthState;
@@ -26,7 +23,8 @@ use crate::auth::game_visits::Held;
 use crate::domain::errors::chain;
 use crate::games::catalogue::Game;
 use crate::web::api_error::ApiError;
-use crate::web::cookies::{self, Embedding, NONCE_ID_CHARS};
+use crate::web::cookies::{self, Embedding};
+use crate::web::hand_off_state::{HandOffState, TRIED, is_path};
 use crate::web::redirects::redirect;
 
 /// The parameter with the origin of the game that wants a player.
@@ -35,109 +33,6 @@ pub const TO: &str = "to";
 pub const STATE: &str = "state";
 /// The parameter with the code.
 pub const CODE: &str = "code";
-/// The parameter, with its value, of a page's address that stops a second attempt in a browser without cookies.
-const TRIED: &str = "platform-continued=1";
-
-/// The maximum number of bytes of the path and the query that a visitor asked for.
-const MAX_PATH_BYTES: usize = 2_048;
-/// The maximum number of bytes of a state: hash, path in base64url, and the mark of a second pass,
-/// with separators.
-const MAX_STATE_BYTES: usize = 43 + 1 + MAX_PATH_BYTES.div_ceil(3) * 4 + AGAIN.len();
-/// The end of the state of a second pass.
-const AGAIN: &str = ".2";
-
-/// What a hand-off carries there and back: the SHA-256 of the nonce in the browser, and the path and
-/// query that the visitor asked for. The auth service reads nothing of it but its form.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct HandOffState {
-    /// SHA-256 of the nonce.
-    pub nonce: [u8; 32],
-    /// The path and query, which begin with a slash.
-    pub path: String,
-    /// Whether this is the second time that the browser is sent away for one page.
-    pub is_again: bool,
-}
-
-impl HandOffState {
-    /// Reads the parameter.
-    #[must_use]
-    pub fn parse(text: &str) -> Option<Self> {
-        if text.len() > MAX_STATE_BYTES {
-            return None;
-        }
-        let (nonce, path) = text.split_once('.')?;
-        let first = path.strip_suffix(AGAIN);
-        let (path, is_again) = (first.unwrap_or(path), first.is_some());
-        let path = String::from_utf8(URL_SAFE_NO_PAD.decode(path).ok()?).ok()?;
-        is_path(&path).then_some(())?;
-        Some(Self {
-            nonce: cookies::decode(nonce)?,
-            path,
-            is_again,
-        })
-    }
-
-    /// Returns the parameter: base64url and full stops.
-    #[must_use]
-    pub fn text(&self) -> String {
-        let nonce = URL_SAFE_NO_PAD.encode(self.nonce);
-        let path = URL_SAFE_NO_PAD.encode(&self.path);
-        let end = if self.is_again { AGAIN } else { "" };
-        format!("{nonce}.{path}{end}")
-    }
-
-    /// The part of the nonce cookie's name that tells several of them apart.
-    fn id(&self) -> String {
-        let mut id = URL_SAFE_NO_PAD.encode(self.nonce);
-        id.truncate(NONCE_ID_CHARS);
-        id
-    }
-
-    /// Returns whether this browser was sent away with this state, or `None` if it brought no nonce:
-    /// it is another browser, or one without cookies.
-    #[must_use]
-    pub fn is_of(&self, headers: &HeaderMap, secure: bool) -> Option<bool> {
-        let nonce = cookies::read_nonce(headers, secure, &self.id())?;
-        let hash: [u8; 32] = Sha256::digest(nonce).into();
-        Some(hash.ct_eq(&self.nonce).into())
-    }
-
-    /// Whether another hand-off of this browser is under way.
-    #[must_use]
-    pub fn has_another(&self, headers: &HeaderMap, secure: bool) -> bool {
-        cookies::has_other_nonce(headers, secure, &self.id())
-    }
-
-    /// Returns the `Set-Cookie` value that removes the nonce.
-    #[must_use]
-    pub fn clear_nonce(&self, secure: bool) -> HeaderValue {
-        cookies::clear_nonce(secure, &self.id())
-    }
-
-    /// Returns the address of the page that the visitor asked for.
-    #[must_use]
-    pub fn page(&self, game: &Game) -> String {
-        format!("{}{}", game.origin, self.path)
-    }
-
-    /// Returns the same with the mark that stops a second attempt.
-    #[must_use]
-    pub fn marked_page(&self, game: &Game) -> String {
-        let separator = if self.path.contains('?') { '&' } else { '?' };
-        format!("{}{}{separator}{TRIED}", game.origin, self.path)
-    }
-}
-
-/// Whether a text can be the path and query of an address of the game itself.
-#[must_use]
-pub fn is_path(text: &str) -> bool {
-    let plain = |byte: u8| byte.is_ascii_graphic() && byte != b'\\' && byte != b'#';
-    text.starts_with('/')
-        && text.len() <= MAX_PATH_BYTES
-        && text.bytes().all(plain)
-        && !paths::is_platforms(text.split('?').next().unwrap_or_default())
-}
-
 /// Whether a browser opens an address in a tab of its own to show it (Fetch Metadata). Programs,
 /// crawlers, prefetches, frames, workers and parts of pages do not.
 #[must_use]
@@ -226,7 +121,7 @@ pub fn begin(
     let address = format!("{}{}?{query}", state.platform.auth_url, paths::CONTINUE);
     let mut response = redirect(StatusCode::FOUND, &address)?;
     let secure = state.platform.origin.is_secure();
-    let cookie = cookies::set_nonce(&nonce, secure, &wanted.id());
+    let cookie = wanted.set_nonce(&nonce, secure);
     response.headers_mut().append(header::SET_COOKIE, cookie);
     Ok(response)
 }
@@ -243,55 +138,9 @@ pub fn arrival(game: &Game, path_and_query: &str) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
+    use axum::http::HeaderValue;
 
-    #[test]
-    fn a_state_comes_back_as_it_was_and_leads_to_the_game_alone() {
-        let state = HandOffState {
-            nonce: [9; 32],
-            path: "/level?a=%2F&b=c".to_owned(),
-            is_again: false,
-        };
-        assert_eq!(HandOffState::parse(&state.text()), Some(state.clone()));
-        assert!(state.text().len() <= MAX_STATE_BYTES);
-        let again = HandOffState {
-            is_again: true,
-            ..state.clone()
-        };
-        assert_eq!(HandOffState::parse(&again.text()), Some(again.clone()));
-        assert_eq!(HandOffState::parse(&format!("{}.2", again.text())), None);
-        let with = |path: &str| {
-            let path = path.to_owned();
-            HandOffState::parse(
-                &HandOffState {
-                    path,
-                    ..state.clone()
-                }
-                .text(),
-            )
-        };
-        assert!(
-            with("//evil.example/").is_some(),
-            "it follows the game's origin"
-        );
-        for bad in [
-            "",
-            "evil.example",
-            "/\\evil.example",
-            "/a b",
-            "/a\nb",
-            "/a#b",
-            "/\u{e9}",
-            "/__platform/continue?to=/",
-            &format!("/{}", "a".repeat(MAX_PATH_BYTES)),
-        ] {
-            assert_eq!(with(bad), None, "{bad}");
-        }
-        let nonce = URL_SAFE_NO_PAD.encode([9; 32]);
-        for bad in ["", ".", &nonce, &format!("{nonce}."), "AA.Lw", "x.y.z"] {
-            assert_eq!(HandOffState::parse(bad), None, "{bad}");
-        }
-    }
+    use super::*;
 
     #[test]
     fn only_a_tab_that_shows_an_address_is_handed_off() {

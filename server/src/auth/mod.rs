@@ -6,7 +6,6 @@
 //! | [`caller`] | the caller of the project API, and their rights |
 //! | [`project_caller`], [`scoped_caller`], [`deploy_token_caller`] | callers of a project's endpoints, also with a deploy token |
 //! | [`keys`], [`game_tokens`] | the signing keys; verification of tokens |
-//! | [`oidc`] | signing in with OpenID providers |
 //! | [`demo_provider`] | a provider for a platform on a developer's machine |
 //! | [`hand_off`], [`game_visits`] | games on sites of their own: how they get their players, and their own sessions |
 //! | [`redirect`] | return addresses of the auth service's pages |
@@ -30,7 +29,6 @@ pub mod guest_limits;
 pub mod hand_off;
 pub mod handlers;
 pub mod keys;
-pub mod oidc;
 pub mod panes;
 pub mod project_caller;
 pub mod redirect;

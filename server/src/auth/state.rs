@@ -10,7 +10,6 @@ use crate::auth::ended_sessions::Endings;
 use crate::auth::game_tokens::GameTokens;
 use crate::auth::guest_limits::GuestLimits;
 use crate::auth::keys::KeyRing;
-use crate::auth::oidc::Providers;
 use crate::auth::refusal_log::RefusalLimits;
 use crate::auth::suspensions::Suspensions;
 use crate::auth::unknown_tokens::UnknownTokens;
@@ -21,6 +20,7 @@ use crate::platform::Platform;
 use crate::platform::shared_limits::{SharedLimiter, SharedLimits};
 use crate::web::client_address::Network;
 use crate::web::limiter::{Period, Rate};
+use platform_openid::Providers;
 
 /// How often one player may change their name. Each change is a stored event.
 const RENAMES: Rate = Rate::new(10, Period::Hour, 10);

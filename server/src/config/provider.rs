@@ -4,6 +4,7 @@
 use std::collections::HashMap;
 use std::path::PathBuf;
 
+use platform_openid::IdentityProvider;
 use serde::Deserialize;
 use url::{Host, Url};
 
@@ -15,24 +16,6 @@ pub const DEMO_PROVIDER: &str = "demo";
 
 /// The maximum number of characters of a name on a button.
 const MAX_NAME_CHARS: usize = 64;
-
-/// An OpenID Connect provider for sign-ins.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct IdentityProvider {
-    /// Path segment of its addresses.
-    pub id: String,
-    /// The text of its button.
-    pub name: String,
-    /// Its issuer (OpenID Connect Discovery 1.0 §3), unmodified, since issuers are compared
-    /// character by character.
-    pub issuer: String,
-    /// The platform's client id there.
-    pub client_id: String,
-    /// The platform's client secret there.
-    pub client_secret: Secret,
-    /// The requested scopes, including `openid`.
-    pub scopes: Vec<String>,
-}
 
 /// The table as it is written in the file.
 #[derive(Deserialize)]

@@ -53,6 +53,7 @@ pub use self::open_file::OpenFile;
 use crate::clock::{Clock, Millis};
 use crate::config::Config;
 use crate::domain::project::FileEntry;
+use crate::domain::stored_file::{folder_and_name, is_sha256};
 use crate::platform::disk::FreeSpace;
 use crate::store::Store;
 
@@ -289,11 +290,10 @@ fn sha256(content: &[u8]) -> String {
 
 /// Returns the path of a file: in one of 256 directories, so that none becomes too large.
 pub(crate) fn location(sha256: &str) -> Result<object_store::path::Path, FileError> {
-    let hex = |byte: u8| byte.is_ascii_digit() || (b'a'..=b'f').contains(&byte);
-    if sha256.len() != 64 || !sha256.bytes().all(hex) {
+    if !is_sha256(sha256) {
         return Err(FileError::Name);
     }
-    let (directory, name) = place(sha256);
+    let (directory, name) = folder_and_name(sha256);
     Ok(object_store::path::Path::from_iter([directory, name]))
 }
 
@@ -301,12 +301,6 @@ pub(crate) fn location(sha256: &str) -> Result<object_store::path::Path, FileErr
 fn name_at(path: &object_store::path::Path) -> Option<String> {
     let name: String = path.parts().map(|part| part.as_ref().to_owned()).collect();
     location(&name).is_ok_and(|at| at == *path).then_some(name)
-}
-
-/// Returns the folder and the name of the file with this SHA-256 in the file store: a single folder
-/// for all files would be slow.
-pub(crate) fn place(sha256: &str) -> (&str, &str) {
-    sha256.split_at(2)
 }
 
 #[cfg(test)]

@@ -1,45 +1,17 @@
-//! Inspects a deployment's files: the title and the images of its page, how its page loads the
-//! runtime, and which files should probably not be public.
-//!
-//! The deploy inspects the files and stores the result with the deployment. A deployment of an
-//! older version of the program is inspected when the catalogue first reads it.
+//! Inspects deployments whose files are in the file store. A deploy inspects the files and stores the
+//! result with the deployment; a deployment of an older version of the program is inspected when the
+//! catalogue first reads it.
 
-use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use platform_checks::{Warning, warnings_of};
+use platform_checks::folder::INDEX;
+use platform_game_pages::inspection::inspect;
 
-use super::page_metadata::PageMetadata;
-use crate::domain::project::{Deployment, DeploymentWarning, Inspection};
+use crate::domain::project::{Deployment, Inspection};
 use crate::games::files::{FileError, FileStore};
 
-/// The start page of every game.
-pub const INDEX: &str = "index.html";
 /// The number of bytes of the page that are searched for the tag that loads the runtime.
 pub const PAGE_BYTES: u64 = 4 * 1024 * 1024;
-
-/// Inspects the `page` that is shown at `address`, and the paths of the deployment's `files`. This
-/// function blocks: a page of megabytes takes milliseconds.
-#[must_use]
-pub fn inspect<File>(page: &[u8], address: &str, files: &BTreeMap<String, File>) -> Inspection {
-    let metadata = PageMetadata::read(page, address, |path| files.contains_key(path));
-    let paths = files.keys().map(String::as_str);
-    let warnings = warnings_of(&String::from_utf8_lossy(page), address, paths);
-    Inspection {
-        title: metadata.title,
-        pictures: metadata.pictures,
-        measured: BTreeMap::new(),
-        words: metadata.words,
-        warnings: warnings.into_iter().map(kept).collect(),
-    }
-}
-
-fn kept(warning: Warning) -> DeploymentWarning {
-    DeploymentWarning {
-        code: warning.code.as_str().to_owned(),
-        message: warning.message,
-    }
-}
 
 /// Inspects a deployment whose files are in the file store.
 ///
@@ -63,36 +35,4 @@ pub(super) async fn inspect_kept(
         tokio::task::spawn_blocking(move || inspect(&page, &address, &deployment.files));
     // This fails only while the process ends, and nobody reads the result then.
     Ok(inspected.await.unwrap_or_default())
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    /// The maximum size of an inspection's JSON in bytes.
-    const BOUND: usize = 64 * 1024;
-
-    #[test]
-    fn an_inspection_is_small_however_much_a_page_and_its_files_say() {
-        let pictures = (0..5_000).map(|number| format!("{}{number}.png", "\u{fc}".repeat(5)));
-        let secrets = (0..5_000).map(|number| format!("{}{number}.pem", "\u{fc}".repeat(500)));
-        let files: BTreeMap<String, ()> = pictures.chain(secrets).map(|path| (path, ())).collect();
-        let icons = files.keys().filter(|path| path.ends_with("png"));
-        let mut page = format!("<script src=//a/{}></script>", "b".repeat(5_000));
-        for path in icons {
-            page.push_str(&format!("<link rel=icon href={path}>"));
-        }
-        page.push_str(&format!("<title>{}</title>", "t".repeat(100_000)));
-        let found = inspect(page.as_bytes(), "https://game.example/", &files);
-        assert!(found.pictures.len() > 200 && !found.warnings.is_empty());
-        assert!(serde_json::json!(found).to_string().len() < BOUND);
-    }
-
-    #[test]
-    fn a_picture_that_is_named_twice_is_kept_once() {
-        let page = "<head><link rel=icon href=a.png><link rel=apple-touch-icon href=/a.png>";
-        let files = BTreeMap::from([("a.png".to_owned(), ())]);
-        let found = inspect(page.as_bytes(), "https://game.example/", &files);
-        assert_eq!(found.pictures, ["/a.png"]);
-    }
 }

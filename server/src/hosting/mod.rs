@@ -5,7 +5,6 @@
 //! | [`handlers`] | the endpoints, one per file |
 //! | [`file_cache`] | reading, caching and compressing files |
 //! | [`headers`] | the headers of files |
-//! | [`range`] | range requests |
 //! | [`earlier_deployments`] | which files of earlier deployments are still served |
 //! | `preview_files` | which files of a preview a request can be about |
 //! | [`backends`] | the reverse proxy to games' backends |
@@ -19,7 +18,6 @@ pub mod handlers;
 pub mod headers;
 mod preview_files;
 pub mod preview_use;
-pub mod range;
 pub mod request_body;
 pub mod runtime;
 mod state;

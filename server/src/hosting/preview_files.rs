@@ -4,11 +4,12 @@
 //! files is in memory: each request looks up, in one read of the store, the files that its path can mean.
 
 use percent_encoding::percent_decode_str;
+use platform_checks::folder::INDEX;
 use platform_checks::limits::MAX_PATH_BYTES;
 use platform_protocol::preview;
 use platform_protocol::problem::ProblemCode;
 
-use super::handlers::game_files::{CODED, INDEX, NOT_FOUND};
+use super::handlers::game_files::{CODED, NOT_FOUND};
 use crate::domain::project::Deployment;
 use crate::games::catalogue::{Game, ShownPreview};
 use crate::hosting::HostingState;

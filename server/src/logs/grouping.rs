@@ -3,9 +3,7 @@
 //! | module | contents |
 //! |---|---|
 //! | [`sources`] | the sources of deployed scripts |
-//! | [`source_map`] | source maps |
 
-pub mod source_map;
 pub mod sources;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -13,13 +11,14 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use async_trait::async_trait;
+use platform_frontend_logs::origin::in_game;
+use platform_frontend_logs::source_map;
 use platform_protocol::log::{LogLevel, LogSource};
 use platform_protocol::names::Environment;
 use uuid::Uuid;
 
 use self::sources::{Batch, Budget, FILE, NAME, Place, cut, is_own};
 use super::LogsState;
-use super::place::in_game;
 use crate::clock::Millis;
 use crate::domain::error_group::{
     ErrorGroupId, Excerpt, GroupedErrors, Occurrence, Occurrences, Sample, SourceFrame, Ungrouped,

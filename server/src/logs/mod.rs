@@ -1,22 +1,17 @@
-//! Frontend logs: received records, their search and their streams.
+//! Frontend logs: received records, their search and their streams. `platform-frontend-logs` reads what
+//! pages send.
 //!
 //! | module | contents |
 //! |---|---|
 //! | [`handlers`] | the endpoints: receiving records (`ingest`), search, streams, errors |
-//! | [`entries`] | the records of a page as they are stored |
 //! | [`grouping`] | grouping errors by their causes |
 //! | [`limits`] | the rate limits on received records |
-//! | `place` | where an error is of the game |
-//! | [`sanitize`] | what of a record is kept |
 //! | [`streams`] | sending new records to those who follow |
 //! | [`sweep`] | removing old records, and those over a quota |
 
-pub mod entries;
 pub mod grouping;
 pub mod handlers;
 pub mod limits;
-mod place;
-pub mod sanitize;
 pub mod streams;
 pub mod sweep;
 

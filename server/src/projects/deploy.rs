@@ -35,11 +35,11 @@ use crate::domain::project::{Deployment, Made};
 use crate::games::files::{FileError, FileStore};
 use crate::platform::jobs::{Job, JobError, Schedule};
 use crate::projects::ProjectsState;
-use crate::projects::archive::ArchiveError;
 use crate::projects::removal;
-use crate::projects::staging::StagingError;
 use crate::store::{Store, StoreError};
 use crate::web::api_error::ApiError;
+use platform_archive::deploy::ArchiveError;
+use platform_archive::staging::StagingError;
 
 /// The number of kept deployments of an environment.
 pub const KEPT: usize = 10;

@@ -6,20 +6,16 @@
 //! | [`deploy`](mod@deploy) | deploying a set of files to an environment |
 //! | [`alerts`], [`player_events`] | sending alerts about errors, and events about deleted players, to webhooks |
 //! | [`domains`] | domains of projects' own: their records, and the daily look at them |
-//! | [`archive`] | reading a deploy's archive, in which nothing is trusted |
-//! | [`staging`] | the files of a deployment before they are stored: names and limits |
 //! | [`removal`] | removal of deleted projects |
 //! | [`settings_limits`] | rate limits on changes of a project's settings |
 
 pub mod alerts;
-pub mod archive;
 pub mod deploy;
 pub mod domains;
 pub mod handlers;
 pub mod player_events;
 pub mod removal;
 pub mod settings_limits;
-pub mod staging;
 mod state;
 
 use std::sync::Arc;

@@ -1,7 +1,7 @@
 //! The sign-in page, and the headers of every page about a player.
 
+use platform_openid::IdentityProvider;
 use platform_server::config::Secret;
-use platform_server::config::provider::IdentityProvider;
 use platform_server::domain::session::SESSION_MILLIS;
 
 use crate::pages::assert_is_page;

@@ -12,6 +12,7 @@ pub(super) const LEVELS: &[&[&str]] = &[
     &["domain", "telemetry"],
     &["store"],
     &["live-redis", "store-postgres", "store-sqlite", "web"],
+    &["archive", "frontend-logs", "game-pages", "openid"],
     &["config"],
     &["platform"],
     &["games"],

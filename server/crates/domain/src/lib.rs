@@ -19,11 +19,13 @@
 //! | [`preview`] | previews of a project, and when an unused one ends |
 //! | [`custom_domain`], [`domain_name`] | domains of a project's own, and which names they may have |
 //! | [`listing`], [`player_game`] | what the public page shows of a game; players' favourites |
+//! | [`secret`] | secrets of the settings |
 //! | [`key`] | the life of a signing key |
 //! | [`certificate`] | certificates of an ACME server: their renewal, and limits on orders |
 //! | [`node`] | servers that share a store, and what changes for them |
 //! | [`project`], [`room`], [`takedown`] | projects with their deployments, their storage, and
 //! taking them down |
+//! | [`stored_file`] | names of deployed files in the file store |
 //! | [`presence`], [`counting`] | who is playing now; players over time |
 //! | [`log`], [`page`] | frontend log records; the page that sends them |
 //! | [`stack`], [`fingerprint`], [`error_group`] | errors: how engines describe them, which have one
@@ -70,9 +72,11 @@ pub mod preview;
 pub mod project;
 pub mod retention;
 pub mod room;
+pub mod secret;
 pub mod session;
 pub mod sign_in;
 pub mod stack;
+pub mod stored_file;
 pub mod takedown;
 pub mod username;
 pub mod webhook;

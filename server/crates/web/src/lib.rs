@@ -18,6 +18,9 @@
 //! | [`navigation`] | whether a person opens an address |
 //! | [`request_id`] | `X-Request-Id` |
 //! | [`client_address`] | the client's address, also behind trusted proxies |
+//! | [`requested_host`] | the host that a request names |
+//! | [`byte_range`] | the part of a file that a request asks for |
+//! | [`return_address`], [`hand_off_state`] | parameters that come back through a browser: where to return, and a hand-off's state |
 //! | [`cookies`] | the session cookie |
 //! | [`foreign_cookies`] | cookies that others set on the platform's domain |
 //! | [`cors`] | CORS for origins that may send the player's cookie |
@@ -42,6 +45,7 @@ pub mod api_error;
 pub mod asset;
 pub mod body;
 pub mod browser;
+pub mod byte_range;
 pub mod certificates;
 pub mod client_address;
 mod connection_state;
@@ -55,6 +59,7 @@ pub mod form;
 #[doc(hidden)]
 pub mod fuzzing;
 pub mod gzip_stream;
+pub mod hand_off_state;
 mod head_budget;
 mod head_timer;
 mod http2;
@@ -71,6 +76,8 @@ mod rarely;
 pub mod redirects;
 pub mod request_context;
 pub mod request_id;
+pub mod requested_host;
+pub mod return_address;
 pub mod seal;
 pub mod serve;
 pub mod tls;

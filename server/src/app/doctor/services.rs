@@ -10,13 +10,13 @@ use super::{Finding, Patient, certificates};
 use crate::app::data_folder::{FolderError, require_platform};
 use crate::app::start::{open_store, unread_keys};
 use crate::auth::keys::KeyError;
-use crate::auth::oidc::Providers;
 use crate::config::Config;
 use crate::config::tls::TlsMode;
 use crate::domain::errors::chain;
 use crate::domain::key::{KeySchedule, ROTATE_AFTER_MILLIS, StoredKey};
 use crate::games::live;
 use crate::store::{SchemaPolicy, Store};
+use platform_openid::Providers;
 
 /// How long a service may take.
 const PATIENCE: Duration = Duration::from_secs(10);

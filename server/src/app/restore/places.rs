@@ -5,7 +5,9 @@ use std::fs::File;
 use std::io::{ErrorKind, Write as _};
 use std::path::{Path, PathBuf};
 
-use super::{DATABASE, FILES, LOGS, RestoreError, Staged, UNPACKED, unreadable, unwritten};
+use platform_archive::backup::{DATABASE, FILES, LOGS};
+
+use super::{RestoreError, Staged, UNPACKED, unreadable, unwritten};
 use crate::app::backups::UNFINISHED;
 use crate::app::data_folder::{UNFINISHED_RESTORE, folder_of};
 use crate::clock::Millis;

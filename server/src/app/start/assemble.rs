@@ -8,7 +8,6 @@ use crate::auth::demo_provider::DemoProvider;
 use crate::auth::ended_sessions::Endings;
 use crate::auth::game_tokens::GameTokens;
 use crate::auth::keys::KeyRing;
-use crate::auth::oidc::Providers;
 use crate::auth::suspensions::Suspensions;
 use crate::auth::{AuthLimits, AuthState};
 use crate::console::ConsoleState;
@@ -33,6 +32,7 @@ use crate::projects::ProjectsState;
 use crate::projects::deploy::{Deployments, UploadQueue};
 use crate::projects::domains::records::Records;
 use crate::projects::settings_limits::SettingsLimits;
+use platform_openid::Providers;
 
 /// Creates the states of all slices.
 pub(super) fn assemble(

@@ -9,7 +9,6 @@ use crate::app::backups::make_before_upgrade;
 use crate::app::telemetry;
 use crate::auth::demo_provider::{self, DemoProvider};
 use crate::auth::keys::{KeyError, KeyRing, KeySecret, KeySecrets};
-use crate::auth::oidc::Providers;
 use crate::clock::{Clock, Millis};
 use crate::config::show::{OPERATIONS, shared_settings};
 use crate::config::{Config, Secret};
@@ -23,6 +22,7 @@ use crate::platform::disk::FreeSpace;
 use crate::platform::nodes::Nodes;
 use crate::projects::deploy::UploadQueue;
 use crate::store::{self, SchemaPolicy, Store};
+use platform_openid::Providers;
 
 /// How long unfinished files stay that another node may be writing.
 const UNFINISHED_KEPT: Millis = DAY;

@@ -10,10 +10,10 @@ use axum::response::{IntoResponse as _, Response};
 use platform_protocol::problem::ProblemCode;
 
 use crate::app::state::AppState;
-use crate::games::hosts::requested_host;
 use crate::origin::PlatformOrigin;
 use crate::web::api_error::ApiError;
 use crate::web::request_id::{RequestId, X_REQUEST_ID};
+use crate::web::requested_host::requested_host;
 use crate::web::serve::Application;
 
 /// Redirects to https.

@@ -27,7 +27,9 @@ use self::sealed::Sealed;
 use crate::auth::keys::{EphemeralKey, KeyError};
 use crate::clock::Clock;
 use crate::config::Secret;
-use crate::config::provider::{DEMO_PROVIDER, IdentityProvider};
+use platform_openid::IdentityProvider;
+
+use crate::config::provider::DEMO_PROVIDER;
 use crate::entropy::Entropy;
 use crate::origin::PlatformOrigin;
 

@@ -12,8 +12,6 @@ use super::return_link::page_path;
 use super::start_sign_in::{SignInNotice, back_to_login, provider_of};
 use super::token::suspended;
 use crate::auth::AuthState;
-use crate::auth::oidc::returned::{Outcome, Returned};
-use crate::auth::oidc::{Answer, Provider, SignInError, Subject};
 use crate::auth::redirect::{DELETION_PAGE, ReturnAddress};
 use crate::auth::refusal_log;
 use crate::clock::Millis;
@@ -30,6 +28,8 @@ use crate::web::csrf::{self, BrowserSecret};
 use crate::web::form::Form;
 use crate::web::redirects::see_other;
 use crate::web::request_context::Context;
+use platform_openid::returned::{Outcome, Returned};
+use platform_openid::{Answer, Provider, SignInError, Subject};
 
 /// The maximum number of characters of a failure's reason in the audit log.
 const KEPT_CHARS: usize = 200;

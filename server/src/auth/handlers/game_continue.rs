@@ -14,7 +14,7 @@ use sha2::{Digest as _, Sha256};
 
 use crate::auth::AuthState;
 use crate::auth::game_visits::{Held, OwnPage};
-use crate::auth::hand_off::{self, CODE, HandOffState, STATE, TO, is_path, opens_tab};
+use crate::auth::hand_off::{self, CODE, STATE, TO, opens_tab};
 use crate::clock::Millis;
 use crate::domain::errors::chain;
 use crate::domain::game_session::{GameSession, GameSessionSecret, HandOffCode, Redemption};
@@ -24,6 +24,7 @@ use crate::store::StoreError;
 use crate::web::api_error::ApiError;
 use crate::web::cookies::{self, Embedding, Pause, decode};
 use crate::web::form::Form;
+use crate::web::hand_off_state::{HandOffState, is_path};
 use crate::web::json;
 use crate::web::redirects::see_other;
 
@@ -77,7 +78,7 @@ pub async fn handle(
         tracing::warn!(error, "a visitor of a game could not be taken over");
         Arrived::Without(Some(Pause::Minute))
     });
-    let page = wanted.page(&game);
+    let page = wanted.page(&game.origin);
     let (mut response, pause) = match arrived {
         Arrived::Again => (
             hand_off::begin(&state, &game, wanted.path.clone(), true)?,
@@ -214,8 +215,8 @@ async fn without_nonce(
     // Somebody went back to this address, or opened it twice.
     let held = Held::of(state, game, (headers, Embedding::Top)).await;
     let address = match held {
-        Ok(held) if held.is_usable(state.platform.clock.now()) => wanted.page(game),
-        Ok(_) | Err(_) => wanted.marked_page(game),
+        Ok(held) if held.is_usable(state.platform.clock.now()) => wanted.page(&game.origin),
+        Ok(_) | Err(_) => wanted.marked_page(&game.origin),
     };
     see_other(&address)
 }

@@ -16,7 +16,7 @@ use uuid::Uuid;
 use super::token::renew;
 use super::{browser_session, guest};
 use crate::auth::AuthState;
-use crate::auth::hand_off::{CODE, HandOffState, STATE, TO, opens_tab};
+use crate::auth::hand_off::{CODE, STATE, TO, opens_tab};
 use crate::clock::Millis;
 use crate::domain::game_session::{GameSession, HandOff, HandOffCode, Purpose};
 use crate::domain::session::{RENEW_MILLIS, SessionHash, SessionSecret, SessionStatus};
@@ -26,6 +26,7 @@ use crate::web::api_error::ApiError;
 use crate::web::client_address::Network;
 use crate::web::cookies;
 use crate::web::form::Form;
+use crate::web::hand_off_state::HandOffState;
 use crate::web::redirects::see_other;
 use crate::web::request_context::Context;
 

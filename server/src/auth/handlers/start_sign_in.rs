@@ -16,7 +16,6 @@ use super::confirm_sign_in;
 use super::guest;
 use super::own_form::OwnForm;
 use crate::auth::AuthState;
-use crate::auth::oidc::{Provider, Who};
 use crate::auth::redirect::REDIRECT;
 use crate::clock::Millis;
 use crate::domain::errors::chain;
@@ -28,6 +27,7 @@ use crate::web::limiter::too_many_requests;
 use crate::web::redirects::see_other;
 use crate::web::request_context::Context;
 use crate::web::seal::SHOWN;
+use platform_openid::{Provider, Who};
 
 /// The name of the provider in the path.
 const PROVIDER: &str = "provider";

@@ -18,9 +18,9 @@ use platform_protocol::problem::ProblemCode;
 
 use crate::console::ConsoleState;
 use crate::console::command_line::HandedOut;
-use crate::hosting::range::{Wanted, wanted};
 use crate::web::api_error::ApiError;
 use crate::web::asset::is_unchanged;
+use crate::web::byte_range::{Wanted, wanted};
 use crate::web::page::{self, Layout};
 
 /// The installer's name.

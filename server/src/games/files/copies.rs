@@ -11,9 +11,10 @@ use sha2::{Digest as _, Sha256};
 
 use super::bucket::Bucket;
 use super::shared::{MARKED, MARKER, PIECE};
-use super::{FileError, location, name_at, place};
+use super::{FileError, location, name_at};
 use crate::config::S3Settings;
 use crate::domain::project::FileEntry;
+use crate::domain::stored_file::folder_and_name;
 
 /// What is wrong with a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -154,7 +155,7 @@ fn hex(hash: Sha256) -> String {
 /// [`FileError::Name`]
 pub fn path_in(folder: &FilePath, sha256: &str) -> Result<PathBuf, FileError> {
     location(sha256)?;
-    let (directory, name) = place(sha256);
+    let (directory, name) = folder_and_name(sha256);
     Ok(folder.join(directory).join(name))
 }
 

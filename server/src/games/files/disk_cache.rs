@@ -17,8 +17,9 @@ use tempfile::NamedTempFile;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 use super::lru::Lru;
-use super::{OpenFile, location, place};
+use super::{OpenFile, location};
 use crate::clock::{Clock, Millis};
+use crate::domain::stored_file::folder_and_name;
 use crate::platform::disk::FreeSpace;
 use crate::store::make_private_directory;
 
@@ -192,7 +193,7 @@ impl DiskCache {
     }
 
     fn path(&self, sha256: &str) -> PathBuf {
-        let (directory, name) = place(sha256);
+        let (directory, name) = folder_and_name(sha256);
         self.folder.join(directory).join(name)
     }
 }

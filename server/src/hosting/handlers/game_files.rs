@@ -8,6 +8,7 @@ use axum::http::{HeaderMap, HeaderValue, Method, Request, StatusCode, Uri, heade
 use axum::response::{IntoResponse as _, Response};
 use bytes::Bytes;
 use percent_encoding::{CONTROLS, percent_decode_str, utf8_percent_encode};
+use platform_checks::folder::INDEX;
 use platform_protocol::names::Environment;
 use platform_protocol::problem::ProblemCode;
 use platform_serving::paths::is_reserved;
@@ -22,16 +23,14 @@ use crate::hosting::backends::Backend;
 use crate::hosting::earlier_deployments::may_answer;
 use crate::hosting::file_cache::Contents;
 use crate::hosting::headers::{self, Lives};
-use crate::hosting::range::{Wanted, wanted};
 use crate::hosting::{preview_files, preview_use};
 use crate::web::api_error::ApiError;
 use crate::web::asset::is_unchanged;
+use crate::web::byte_range::{Wanted, wanted};
 use crate::web::encoding::{self, Coding};
 use crate::web::navigation::is_navigation;
 use crate::web::request_context::Context;
 
-/// The file that a directory shows.
-pub(in crate::hosting) const INDEX: &str = "index.html";
 /// The file that a deployment may show for missing paths.
 pub(in crate::hosting) const NOT_FOUND: &str = "404.html";
 /// The endings of the variants of a file in other codings: gzip and brotli.

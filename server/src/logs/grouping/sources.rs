@@ -9,12 +9,12 @@ use bytes::Bytes;
 use moka::sync::Cache;
 use percent_encoding::percent_decode_str;
 use platform_checks::maps::{COMMENT, HAND_WRITTEN};
+use platform_frontend_logs::source_map::{SourceMap, Text};
 use platform_protocol::names::Environment;
 use platform_protocol::paths::PREFIX;
 use url::Url;
 use uuid::Uuid;
 
-use super::source_map::{SourceMap, Text};
 use crate::domain::project::FileEntry;
 use crate::domain::stack::{Engine, Frame};
 use crate::games::files::FileStore;

@@ -21,14 +21,16 @@ use crate::domain::preview::{AddedPreview, NewPreview};
 use crate::domain::project::{Deployment, FileEntry, Inspection};
 use crate::games::covers::measure_staged;
 use crate::games::files::FileStore;
-use crate::games::inspection::{INDEX, PAGE_BYTES, inspect};
+use crate::games::inspection::PAGE_BYTES;
 use crate::hosting::HostingState;
 use crate::platform::Platform;
 use crate::platform::metrics::DeployOutcome;
-use crate::projects::archive::{self, ArchiveError};
-use crate::projects::staging::{StagedFile, StagedFiles, StagingError, stage};
 use crate::store::StoreError;
 use crate::web::api_error::ApiError;
+use platform_archive::deploy::{self as archive, ArchiveError};
+use platform_archive::staging::{StagedFile, StagedFiles, StagingError, stage};
+use platform_checks::folder::INDEX;
+use platform_game_pages::inspection::inspect;
 
 /// The number of files that are written concurrently.
 const WRITES_AT_ONCE: usize = 4;

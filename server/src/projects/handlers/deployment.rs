@@ -24,12 +24,12 @@ use crate::domain::project::{
 };
 use crate::platform::disk;
 use crate::projects::ProjectsState;
-use crate::projects::archive::ArchiveError;
 use crate::projects::deploy::{DeployError, Published, Target, linger};
-use crate::projects::staging::StagingError;
 use crate::web::api::{ApiJson, ApiQuery};
 use crate::web::api_error::ApiError;
 use crate::web::body;
+use platform_archive::deploy::ArchiveError;
+use platform_archive::staging::StagingError;
 
 /// The maximum number of bytes of a program's name and version.
 const CLIENT_BYTES: usize = 60;

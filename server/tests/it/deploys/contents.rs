@@ -1,10 +1,10 @@
 //! Files of the platform itself are unpacked like an archive.
 
 use bytes::Bytes;
+use platform_archive::staging::StagingError;
 use platform_protocol::names::Environment;
 use platform_server::domain::project::{Deployment, Project};
 use platform_server::projects::deploy::{DeployError, Target};
-use platform_server::projects::staging::StagingError;
 
 use crate::support::{NOW, TestApp};
 

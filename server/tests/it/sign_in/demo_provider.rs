@@ -36,7 +36,7 @@ async fn it_says_of_itself_what_a_provider_says() {
 #[tokio::test]
 async fn it_is_there_only_where_no_other_is_and_nothing_leaves_the_machine() {
     let with_other = TestApp::with(|config| {
-        config.identity_providers = vec![platform_server::config::provider::IdentityProvider {
+        config.identity_providers = vec![platform_openid::IdentityProvider {
             id: "other".to_owned(),
             name: "Other".to_owned(),
             issuer: "http://localhost:1/".to_owned(),

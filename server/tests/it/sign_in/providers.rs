@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use axum::Router;
 use axum::http::{StatusCode, header};
 use axum::routing::get;
-use platform_server::config::provider::IdentityProvider;
+use platform_openid::IdentityProvider;
 use platform_server::config::{Config, Secret};
 use serde_json::json;
 use tokio::net::TcpListener;

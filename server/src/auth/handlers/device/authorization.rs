@@ -9,13 +9,13 @@ use axum::response::Response;
 use serde::Serialize;
 
 use crate::auth::AuthState;
-use crate::auth::redirect::{DEVICE_PAGE, USER_CODE};
 use crate::domain::device::{
     CLIENT_ID, CODE_MILLIS, DeviceSecret, INTERVAL_SECONDS, NewDeviceAuthorization, UserCode,
 };
 use crate::web::client_address::Network;
 use crate::web::oauth::{self, OauthError, Parameters};
 use crate::web::request_context::Context;
+use crate::web::return_address::{DEVICE_PAGE, USER_CODE};
 
 /// The number of codes to try: the first one is taken once in a million years.
 const ATTEMPTS: usize = 4;

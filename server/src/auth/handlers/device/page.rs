@@ -21,7 +21,7 @@ use crate::auth::AuthState;
 use crate::auth::handlers::page_visitor::Visitor;
 use crate::auth::handlers::return_link::page_path;
 use crate::auth::handlers::token::suspended;
-use crate::auth::redirect::{DEVICE_PAGE, PROOF, ReturnAddress, USER_CODE};
+use crate::auth::redirect::ReturnAddress;
 use crate::clock::Millis;
 use crate::domain::device::{CODE_MILLIS, Decided, UserCode, client_name};
 use crate::domain::session::Session;
@@ -32,6 +32,7 @@ use crate::web::form::Form;
 use crate::web::limiter::too_many_requests;
 use crate::web::redirects::see_other;
 use crate::web::request_context::Context;
+use crate::web::return_address::{DEVICE_PAGE, PROOF, USER_CODE};
 use crate::web::seal::{SHOWN, Sealed, opened_by_person};
 
 const ACTION: &str = "action";

@@ -9,8 +9,8 @@ use openidconnect::{
     SignatureVerificationError,
 };
 
-use super::shown;
-use crate::clock::Millis;
+use crate::shown;
+use platform_domain::clock::Millis;
 
 /// The allowed difference between the provider's clock and ours, in both directions.
 const LEEWAY: TimeDelta = TimeDelta::seconds(60);

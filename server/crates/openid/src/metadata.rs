@@ -22,9 +22,9 @@ use serde::{Deserialize, Serialize};
 use tokio::sync::Mutex;
 use url::Url;
 
-use super::client::{HttpClient, HttpError, is_this_machine};
-use super::{SignInError, shown};
-use crate::clock::Clock;
+use crate::client::{HttpClient, HttpError, is_this_machine};
+use crate::{SignInError, shown};
+use platform_domain::clock::Clock;
 
 /// The shortest RSA key whose signatures are believed, in bits.
 const RSA_BITS: usize = 2_048;

@@ -1,15 +1,14 @@
 //! The records of a page as they are stored: within the limits, and with their place in the game.
 
+use platform_domain::clock::Millis;
+use platform_domain::log::LogEntry;
 use platform_protocol::limits::{LOG_MESSAGE_BYTES, LOG_STACK_BYTES, LOG_URL_BYTES};
 use platform_protocol::log::LogRecord;
 use platform_protocol::problem::ProblemCode;
 use serde_json::value::RawValue;
 
-use crate::clock::Millis;
-use crate::domain::log::LogEntry;
-use crate::logs::place::placed_in_game;
-use crate::logs::sanitize::{shortened, sound_metadata};
-use crate::web::api_error::ApiError;
+use crate::origin::placed_in_game;
+use crate::sanitize::{shortened, sound_metadata};
 
 /// How far behind a page's clock may be: a record may have waited that long. If it is further
 /// behind, or ahead of ours, the page's clock is wrong.
@@ -24,7 +23,7 @@ pub fn entries_of(
     records: Vec<LogRecord<Box<RawValue>>>,
     received_at: Millis,
     mut repeats: u32,
-) -> Result<Vec<LogEntry>, ApiError> {
+) -> Result<Vec<LogEntry>, ProblemCode> {
     records
         .into_iter()
         .map(|record| Ok(placed_in_game(check(record, received_at, &mut repeats)?)))
@@ -38,7 +37,7 @@ fn check(
     record: LogRecord<Box<RawValue>>,
     received_at: Millis,
     repeats: &mut u32,
-) -> Result<LogEntry, ApiError> {
+) -> Result<LogEntry, ProblemCode> {
     let repeated = record.count.unwrap_or(1).checked_sub(1);
     let repeated = repeated.ok_or(ProblemCode::InvalidRequest)?.min(*repeats);
     *repeats -= repeated;

@@ -7,10 +7,10 @@ use openidconnect::core::{CoreJsonWebKeySet, CoreTokenResponse};
 use openidconnect::{ClientId, ClientSecret, IssuerUrl, Nonce, RedirectUrl, TokenResponse as _};
 use url::Url;
 
-use super::Answer;
-use super::id_token::{self, Expected, Proved};
-use super::metadata::{Known, Metadata, Registration};
-use crate::clock::Millis;
+use crate::Answer;
+use crate::id_token::{self, Expected, Proved};
+use crate::metadata::{Known, Metadata, Registration};
+use platform_domain::clock::Millis;
 
 /// The metadata and the key set of a provider.
 #[derive(Debug)]

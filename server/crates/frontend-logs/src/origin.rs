@@ -1,10 +1,9 @@
 //! Where an error is of the game: a stack may begin in the platform's own script, which says nothing
 //! about the game.
 
+use platform_domain::log::LogEntry;
+use platform_domain::stack::{Described, Frame};
 use platform_protocol::paths::RUNTIME_JS;
-
-use crate::domain::log::LogEntry;
-use crate::domain::stack::{Described, Frame};
 
 /// Whether a script's address is that of the runtime.
 fn is_runtime(file: &str) -> bool {
@@ -13,7 +12,8 @@ fn is_runtime(file: &str) -> bool {
 }
 
 /// Returns the frames in scripts, without those of the runtime if there are others.
-pub(super) fn in_game<'d, 'a>(error: &'d Described<'a>) -> Vec<&'d Frame<'a>> {
+#[must_use]
+pub fn in_game<'d, 'a>(error: &'d Described<'a>) -> Vec<&'d Frame<'a>> {
     let in_scripts = || error.frames.iter().filter(|frame| frame.line > 0);
     let own: Vec<_> = in_scripts()
         .filter(|frame| !is_runtime(frame.file))
@@ -27,7 +27,8 @@ pub(super) fn in_game<'d, 'a>(error: &'d Described<'a>) -> Vec<&'d Frame<'a>> {
 
 /// Returns a record whose place is in the game. Browsers name the place where an error was made,
 /// which is in the runtime for a `PlatformError`.
-pub(super) fn placed_in_game(mut entry: LogEntry) -> LogEntry {
+#[must_use]
+pub fn placed_in_game(mut entry: LogEntry) -> LogEntry {
     if !entry.url.as_deref().is_some_and(is_runtime) {
         return entry;
     }

@@ -9,7 +9,7 @@ use sha2::{Digest as _, Sha256};
 use tar::{Builder, Header};
 
 use super::*;
-use crate::projects::staging::StagedFile;
+use crate::staging::StagedFile;
 
 fn header(kind: EntryType, name: &[u8], size: u64) -> Header {
     let mut header = Header::new_gnu();

@@ -16,13 +16,13 @@ use openidconnect::{
 };
 use url::{ParseError, Url};
 
-use super::client::{HttpClient, HttpError};
-use super::id_token::{self, Expected, Proved, TokenError};
-use super::metadata::{Discovery, Known, Registration};
-use super::{SignInError, shown};
-use crate::clock::{Clock, Millis};
-use crate::config::provider::IdentityProvider;
-use crate::entropy::Entropy;
+use crate::client::{HttpClient, HttpError};
+use crate::id_token::{self, Expected, Proved, TokenError};
+use crate::metadata::{Discovery, Known, Registration};
+use crate::settings::IdentityProvider;
+use crate::{SignInError, shown};
+use platform_domain::clock::{Clock, Millis};
+use platform_domain::entropy::Entropy;
 
 /// The scope that makes a request one of OpenID Connect; the library always sends it.
 const OPENID: &str = "openid";

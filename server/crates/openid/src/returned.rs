@@ -1,6 +1,6 @@
 //! The parameters with which a browser returns from a provider (OpenID Connect Core 1.0 §3.1.2.5).
 
-use crate::web::form::Form;
+use platform_web::form::Form;
 
 /// The maximum number of bytes of a `state`: ours have 43.
 pub const MAX_STATE_BYTES: usize = 128;

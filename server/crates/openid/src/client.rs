@@ -18,8 +18,8 @@ use openidconnect::{AsyncHttpClient, HttpRequest, HttpResponse};
 use platform_loopback::Resolver;
 use platform_telemetry::{Step, method_name};
 
-use crate::domain::errors::innermost;
-use crate::web::tls;
+use platform_domain::errors::innermost;
+use platform_web::tls;
 
 /// The timeout for connecting.
 const CONNECT: Duration = Duration::from_secs(5);

@@ -7,11 +7,10 @@ use p256::SecretKey;
 use p256::ecdsa::signature::Signer as _;
 use p256::ecdsa::{Signature, SigningKey};
 use p256::elliptic_curve::sec1::ToSec1Point as _;
+use platform_domain::entropy::{Entropy, SystemEntropy};
 use serde_json::{Value, json};
 
 use super::*;
-use crate::auth::keys::EphemeralKey;
-use crate::entropy::SystemEntropy;
 
 const ISSUER: &str = "https://id.example";
 const CLIENT: &str = "platform";
@@ -20,6 +19,35 @@ const NONCE: &str = "n-0S6_WzA2Mj";
 const NOW: i64 = 1_767_225_600;
 /// How long ago the sign-in began, in seconds.
 const AWAY: i64 = 120;
+
+/// A provider's key.
+struct ProviderKey(SigningKey);
+
+impl ProviderKey {
+    fn generate() -> Self {
+        // All but a few of the numbers of 256 bits are private keys.
+        Self(SigningKey::from_slice(&(&SystemEntropy as &dyn Entropy).bytes::<32>()).unwrap())
+    }
+
+    fn kid(&self) -> String {
+        URL_SAFE_NO_PAD.encode(self.0.verifying_key().to_sec1_point(true))
+    }
+
+    fn key_set(&self) -> String {
+        let point = self.0.verifying_key().to_sec1_point(false);
+        let [x, y] = [point.x(), point.y()].map(|side| URL_SAFE_NO_PAD.encode(side.unwrap()));
+        json!({ "keys": [{ "kty": "EC", "crv": "P-256", "kid": self.kid(), "alg": "ES256", "x": x, "y": y }] })
+            .to_string()
+    }
+
+    fn sign(&self, claims: &Value) -> String {
+        let header = json!({ "alg": "ES256", "typ": "JWT", "kid": self.kid() });
+        let header = URL_SAFE_NO_PAD.encode(header.to_string());
+        let input = format!("{header}.{}", URL_SAFE_NO_PAD.encode(claims.to_string()));
+        let signature: Signature = self.0.sign(input.as_bytes());
+        format!("{input}.{}", URL_SAFE_NO_PAD.encode(signature.to_bytes()))
+    }
+}
 
 fn claims() -> Value {
     json!({
@@ -39,8 +67,8 @@ fn with(changes: &Value) -> Value {
     claims
 }
 
-fn keys(key: &EphemeralKey) -> CoreJsonWebKeySet {
-    serde_json::from_str(key.key_set()).unwrap()
+fn keys(key: &ProviderKey) -> CoreJsonWebKeySet {
+    serde_json::from_str(&key.key_set()).unwrap()
 }
 
 fn verify(token: &str, keys: &CoreJsonWebKeySet) -> Result<String, TokenError> {
@@ -66,7 +94,7 @@ fn prove(token: &str, keys: &CoreJsonWebKeySet, again: bool) -> Result<Proved, T
 
 #[test]
 fn a_good_token_names_its_subject() {
-    let key = EphemeralKey::generate(&SystemEntropy).unwrap();
+    let key = ProviderKey::generate();
     let longest = "\u{e9}".repeat(255);
     for (changes, subject) in [
         (json!({}), "7"),
@@ -82,7 +110,7 @@ fn a_good_token_names_its_subject() {
         (json!({ "iat": NOW - AWAY - 60 }), "7"),
         (json!({ "exp": NOW - 59 }), "7"),
     ] {
-        let token = key.sign(&with(&changes)).unwrap();
+        let token = key.sign(&with(&changes));
         assert_eq!(
             verify(&token, &keys(&key)).as_deref(),
             Ok(subject),
@@ -93,7 +121,7 @@ fn a_good_token_names_its_subject() {
 
 #[test]
 fn a_token_says_when_its_player_was_asked_and_that_is_held_against_what_was_wanted() {
-    let key = EphemeralKey::generate(&SystemEntropy).unwrap();
+    let key = ProviderKey::generate();
     for (auth_time, again, good) in [
         (Value::Null, false, true),
         (Value::Null, true, true),
@@ -105,7 +133,7 @@ fn a_token_says_when_its_player_was_asked_and_that_is_held_against_what_was_want
         (json!(NOW + 60), false, true),
         (json!(NOW + 61), false, false),
     ] {
-        let token = key.sign(&with(&json!({ "auth_time": auth_time }))).unwrap();
+        let token = key.sign(&with(&json!({ "auth_time": auth_time })));
         let proved = prove(&token, &keys(&key), again);
         assert_eq!(proved.is_ok(), good, "{auth_time} {again}");
         if let Ok(proved) = proved {
@@ -117,7 +145,7 @@ fn a_token_says_when_its_player_was_asked_and_that_is_held_against_what_was_want
 
 #[test]
 fn a_token_that_is_not_for_this_sign_in_is_not_believed() {
-    let key = EphemeralKey::generate(&SystemEntropy).unwrap();
+    let key = ProviderKey::generate();
     for changes in [
         json!({ "iss": "https://id.example/" }),
         json!({ "iss": null }),
@@ -139,7 +167,7 @@ fn a_token_that_is_not_for_this_sign_in_is_not_believed() {
         json!({ "exp": NOW - 60 }),
         json!({ "exp": "2027-01-01T00:00:00Z" }),
     ] {
-        let token = key.sign(&with(&changes)).unwrap();
+        let token = key.sign(&with(&changes));
         let error = verify(&token, &keys(&key)).unwrap_err();
         assert!(matches!(error, TokenError::Bad(_)), "{changes}: {error:?}");
     }
@@ -147,9 +175,9 @@ fn a_token_that_is_not_for_this_sign_in_is_not_believed() {
 
 #[test]
 fn only_the_providers_own_signature_counts() {
-    let key = EphemeralKey::generate(&SystemEntropy).unwrap();
-    let stranger = EphemeralKey::generate(&SystemEntropy).unwrap();
-    let good = key.sign(&claims()).unwrap();
+    let key = ProviderKey::generate();
+    let stranger = ProviderKey::generate();
+    let good = key.sign(&claims());
     let parts: Vec<&str> = good.split('.').collect();
     let (payload, signature) = (parts[1], parts[2]);
     let kid = keys(&key).keys()[0].key_id().unwrap().to_string();
@@ -178,13 +206,13 @@ fn only_the_providers_own_signature_counts() {
         let token = format!("{header}.{payload}.{signature}");
         assert!(verify(&token, &keys(&key)).is_err(), "{what}");
     }
-    let other_payload = key.sign(&with(&json!({ "sub": "8" }))).unwrap();
+    let other_payload = key.sign(&with(&json!({ "sub": "8" })));
     let moved = format!(
         "{}.{}.{signature}",
         parts[0],
         other_payload.split('.').nth(1).unwrap()
     );
-    let forged = stranger.sign(&claims()).unwrap();
+    let forged = stranger.sign(&claims());
     let forged = format!(
         "{}.{payload}.{}",
         parts[0],
@@ -205,9 +233,9 @@ fn only_the_providers_own_signature_counts() {
 
 #[test]
 fn a_key_that_is_not_in_the_set_is_told_apart() {
-    let key = EphemeralKey::generate(&SystemEntropy).unwrap();
-    let other = EphemeralKey::generate(&SystemEntropy).unwrap();
-    let token = key.sign(&claims()).unwrap();
+    let key = ProviderKey::generate();
+    let other = ProviderKey::generate();
+    let token = key.sign(&claims());
     assert_eq!(verify(&token, &keys(&other)), Err(TokenError::UnknownKey));
     let none = CoreJsonWebKeySet::new(Vec::new());
     assert_eq!(verify(&token, &none), Err(TokenError::UnknownKey));
@@ -244,9 +272,9 @@ fn without_a_kid_the_one_key_counts_and_of_several_none() {
 
 #[test]
 fn what_is_told_of_a_bad_token_is_short_and_visible() {
-    let key = EphemeralKey::generate(&SystemEntropy).unwrap();
+    let key = ProviderKey::generate();
     let issuer = format!("https://id.example/\n{}", "x".repeat(10_000));
-    let token = key.sign(&with(&json!({ "iss": issuer }))).unwrap();
+    let token = key.sign(&with(&json!({ "iss": issuer })));
     let Err(TokenError::Bad(told)) = verify(&token, &keys(&key)) else {
         panic!("it was believed");
     };

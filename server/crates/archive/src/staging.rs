@@ -11,12 +11,11 @@ use std::hash::BuildHasher as _;
 use std::io::{self, Read, Write as _};
 use std::path::{Path, PathBuf};
 
+use platform_checks::folder::INDEX;
 use platform_checks::limits::{MAX_BYTES, MAX_FILES, MAX_PATH_BYTES, MAX_PATHS_BYTES};
 use platform_checks::{PathProblem, normalise};
+use platform_domain::project::FileEntry;
 use sha2::{Digest as _, Sha256};
-
-use crate::domain::project::FileEntry;
-use crate::games::inspection::INDEX;
 
 /// The number of bytes per copy.
 const PIECE: usize = 64 * 1024;

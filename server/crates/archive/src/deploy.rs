@@ -2,7 +2,7 @@
 //! extensions, GNU's long names).
 //!
 //! Nothing in an archive is trusted: one forbidden entry makes the whole archive invalid.
-//! [`staging`](super::staging) checks which files a deployment may contain.
+//! [`staging`](crate::staging) checks which files a deployment may contain.
 
 mod stream;
 
@@ -13,7 +13,7 @@ use platform_checks::limits::MAX_FILES;
 use tar::{Archive, Entries, EntryType, PaxExtensions};
 
 use self::stream::{BLOCK, Fault, Unzipped};
-use crate::projects::staging::{StagedFiles, Staging, StagingError, shortened};
+use crate::staging::{StagedFiles, Staging, StagingError, shortened};
 
 /// The maximum number of entries of an archive: its files, their folders, and their extended
 /// headers.

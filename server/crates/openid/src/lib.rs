@@ -3,10 +3,11 @@
 //!
 //! | module | contents |
 //! |---|---|
-//! | [`provider`] | one provider: starting and completing a sign-in |
-//! | [`metadata`] | a provider's metadata, and its keys |
-//! | [`id_token`] | verification of ID tokens |
-//! | [`client`] | the HTTP client for providers, with limits |
+//! | `provider` | one provider: starting and completing a sign-in |
+//! | `metadata` | a provider's metadata, and its keys |
+//! | `id_token` | verification of ID tokens |
+//! | `client` | the HTTP client for providers, with limits |
+//! | `settings` | the settings of a provider |
 //! | [`returned`] | the parameters with which a browser returns from a provider |
 //! | [`documents`] | a provider's documents without the provider, for the fuzz targets |
 
@@ -16,6 +17,7 @@ mod id_token;
 mod metadata;
 mod provider;
 pub mod returned;
+mod settings;
 
 use std::sync::Arc;
 
@@ -24,8 +26,8 @@ use url::ParseError;
 pub use self::client::ClientError;
 use self::client::HttpClient;
 pub use self::provider::{Answer, Beginning, Provider, Subject, Who};
-use crate::clock::Clock;
-use crate::config::provider::IdentityProvider;
+pub use self::settings::IdentityProvider;
+use platform_domain::clock::Clock;
 
 /// The maximum number of characters of a provider's text in the log.
 const LOGGED_CHARS: usize = 200;
