@@ -1,9 +1,10 @@
 //! Set-up: everything that a task needs on a fresh machine. Each part is checked before it is
 //! installed.
 //!
-//! The steps are data ([`steps`]); [`check`] tells whether one is done, and [`fix`] does it. With
-//! nothing to do, this takes well under a second.
+//! The steps are data ([`steps`]); [`check`] tells whether one is done, and [`fix`] does it. What is
+//! missing is announced first ([`announcement`]). With nothing to do, this takes well under a second.
 
+mod announcement;
 mod check;
 mod fix;
 mod steps;
@@ -11,6 +12,7 @@ mod steps;
 use anyhow::Result;
 use clap::ValueEnum;
 
+use self::announcement::{announcement, first_compilation};
 pub(crate) use self::steps::Tool;
 use self::steps::{STEPS, Step};
 use crate::terminal::{self, Stopwatch};
@@ -42,8 +44,16 @@ pub(crate) fn run(workspace: &Workspace, purpose: Purpose) -> Result<()> {
     let mut fixer = fix::Fixer::new(workspace);
     let missing = missing(STEPS, purpose, |step| machine.has(&step.check));
     let count = missing.len();
+    if count > 0 {
+        terminal::note(&announcement(&missing, purpose));
+    }
+    if !is_compiled(workspace)
+        && let Some(line) = first_compilation(purpose)
+    {
+        terminal::note(line);
+    }
     for step in missing {
-        terminal::note(&format!("set-up: {}: {}", step.name, step.why));
+        terminal::note(&format!("set-up: {}", step.name));
         match fixer.fix(&step.fix) {
             Ok(()) => {}
             Err(error) if step.is_optional(purpose) => {
@@ -62,6 +72,12 @@ pub(crate) fn run(workspace: &Workspace, purpose: Purpose) -> Result<()> {
         terminal::note(&format!("set-up: done in {stopwatch}"));
     }
     Ok(())
+}
+
+/// Whether the server was compiled here before.
+fn is_compiled(workspace: &Workspace) -> bool {
+    let mut profiles = [false, true].into_iter();
+    profiles.any(|release| workspace.binary(release, "platform-server").exists())
 }
 
 /// The missing steps for `purpose`, in order.

@@ -14,6 +14,10 @@ pub(super) struct Step {
     pub(super) name: &'static str,
     /// What it is needed for: the end of a sentence.
     pub(super) why: &'static str,
+    /// What it downloads on a bare Debian 12.
+    pub(super) megabytes: u32,
+    /// How long it takes on two cores that do nothing else, with a fast network.
+    pub(super) seconds: u32,
     /// The purposes that require it.
     pub(super) must: &'static [Purpose],
     /// The purposes that can use it.
@@ -153,6 +157,8 @@ pub(super) const STEPS: &[Step] = &[
     Step {
         name: "C compiler",
         why: "links Rust programs, and compiles the SQLite that is part of the server",
+        megabytes: 67,
+        seconds: 15,
         must: &[Serve, Fuzz, Cluster, Dist, Tidy, Test, Bench],
         may: &[],
         without: "",
@@ -162,6 +168,8 @@ pub(super) const STEPS: &[Step] = &[
     Step {
         name: "C++ compiler",
         why: "compiles libFuzzer, which runs the fuzz targets",
+        megabytes: 13,
+        seconds: 3,
         must: &[Fuzz, Test],
         may: &[],
         without: "",
@@ -171,6 +179,8 @@ pub(super) const STEPS: &[Step] = &[
     Step {
         name: "wasm32-unknown-unknown",
         why: "the standard library of the runtime in the page",
+        megabytes: 20,
+        seconds: 3,
         must: &[Serve, Fuzz, Cluster, Dist, Test, Bench],
         may: &[],
         without: "",
@@ -180,6 +190,8 @@ pub(super) const STEPS: &[Step] = &[
     Step {
         name: "rust-src",
         why: "the runtime's standard library is compiled anew, for size",
+        megabytes: 4,
+        seconds: 2,
         must: &[Dist],
         may: &[Serve, Fuzz, Cluster, Test, Bench],
         without: "runtime.js is about a fifth larger, and plays all the same.",
@@ -189,6 +201,8 @@ pub(super) const STEPS: &[Step] = &[
     Step {
         name: "rustfmt and clippy",
         why: "check the form of the code",
+        megabytes: 7,
+        seconds: 2,
         must: &[Tidy, Test],
         may: &[],
         without: "",
@@ -198,6 +212,8 @@ pub(super) const STEPS: &[Step] = &[
     Step {
         name: "Node.js",
         why: "runs the minifier, wasm-opt and the checks of JavaScript, and the tests and measurements written for it",
+        megabytes: 42,
+        seconds: 20,
         must: &[Dist, Test, Bench],
         may: &[Serve, Fuzz, Cluster, Tidy],
         without: "runtime.js stays larger than what is shipped, and plays all the same; JavaScript cannot be checked.",
@@ -207,6 +223,8 @@ pub(super) const STEPS: &[Step] = &[
     Step {
         name: "npm packages of the loader",
         why: "the minifier and wasm-opt",
+        megabytes: 26,
+        seconds: 2,
         must: &[Dist, Test, Bench],
         may: &[Serve, Fuzz, Cluster],
         without: "runtime.js stays larger than what is shipped, and plays all the same.",
@@ -216,6 +234,8 @@ pub(super) const STEPS: &[Step] = &[
     Step {
         name: "npm packages of the checks",
         why: "the formatter, linter and type checker of JavaScript",
+        megabytes: 54,
+        seconds: 3,
         must: &[Test],
         may: &[Tidy],
         without: "JavaScript is not checked, so this task fails.",
@@ -225,6 +245,8 @@ pub(super) const STEPS: &[Step] = &[
     Step {
         name: "npm packages of the tests",
         why: "a foreign verifier of game tokens, and a foreign token service to measure beside",
+        megabytes: 38,
+        seconds: 4,
         must: &[Test, Bench],
         may: &[],
         without: "",
@@ -234,6 +256,8 @@ pub(super) const STEPS: &[Step] = &[
     Step {
         name: "npm packages of the games",
         why: "engines that others wrote, to make games with that are tested",
+        megabytes: 53,
+        seconds: 6,
         must: &[Test],
         may: &[],
         without: "",
@@ -243,6 +267,8 @@ pub(super) const STEPS: &[Step] = &[
     Step {
         name: "npm packages of the games of other kinds",
         why: "engines and tools that games are built with, to deploy and play them",
+        megabytes: 48,
+        seconds: 5,
         must: &[Test],
         may: &[],
         without: "",
@@ -252,6 +278,8 @@ pub(super) const STEPS: &[Step] = &[
     Step {
         name: "npm packages of peers",
         why: "what games use in place of the platform, to measure it beside",
+        megabytes: 31,
+        seconds: 4,
         must: &[Bench],
         may: &[],
         without: "",
@@ -261,6 +289,8 @@ pub(super) const STEPS: &[Step] = &[
     Step {
         name: "npm packages of bundlers",
         why: "they make the names that deployed files have, and the server is to know them",
+        megabytes: 77,
+        seconds: 5,
         must: &[Test],
         may: &[],
         without: "",
@@ -270,6 +300,8 @@ pub(super) const STEPS: &[Step] = &[
     Step {
         name: "npm packages of the template",
         why: "the template is checked, built and played as a game maker would",
+        megabytes: 61,
+        seconds: 4,
         must: &[Test],
         may: &[],
         without: "",
@@ -279,6 +311,8 @@ pub(super) const STEPS: &[Step] = &[
     Step {
         name: "npm packages of the documents' backend",
         why: "the documents' backend on Node is tested",
+        megabytes: 2,
+        seconds: 1,
         must: &[Test],
         may: &[],
         without: "",
@@ -288,6 +322,8 @@ pub(super) const STEPS: &[Step] = &[
     Step {
         name: "npm packages of the documents' dev servers",
         why: "the documents' dev servers on Node are tested",
+        megabytes: 52,
+        seconds: 7,
         must: &[Test],
         may: &[],
         without: "",
@@ -297,6 +333,8 @@ pub(super) const STEPS: &[Step] = &[
     Step {
         name: "Python",
         why: "the documents' backend and dev server in Python are tested, schemathesis and the schemas of Kubernetes and Compose are used; zig comes from PyPI",
+        megabytes: 9,
+        seconds: 5,
         must: &[Dist, Test],
         may: &[],
         without: "",
@@ -306,6 +344,8 @@ pub(super) const STEPS: &[Step] = &[
     Step {
         name: "targets of the command line",
         why: "the standard library of the machines that the command line is built for",
+        megabytes: 95,
+        seconds: 15,
         must: &[Dist],
         may: &[],
         without: "",
@@ -325,6 +365,8 @@ pub(super) const STEPS: &[Step] = &[
     Step {
         name: "zig",
         why: "the C compiler and the C libraries of the machines that the command line is built for",
+        megabytes: 91,
+        seconds: 12,
         must: &[Dist],
         may: &[],
         without: "",
@@ -334,6 +376,8 @@ pub(super) const STEPS: &[Step] = &[
     Step {
         name: "Go",
         why: "the documents' backend in Go is tested",
+        megabytes: 81,
+        seconds: 8,
         must: &[Test],
         may: &[],
         without: "",
@@ -343,6 +387,8 @@ pub(super) const STEPS: &[Step] = &[
     Step {
         name: "Java",
         why: "the documents' backend in Java is tested",
+        megabytes: 125,
+        seconds: 10,
         must: &[Test],
         may: &[],
         without: "",
@@ -352,6 +398,8 @@ pub(super) const STEPS: &[Step] = &[
     Step {
         name: "Jackson",
         why: "reads JSON for the documents' backend in Java",
+        megabytes: 2,
+        seconds: 1,
         must: &[Test],
         may: &[],
         without: "",
@@ -361,6 +409,8 @@ pub(super) const STEPS: &[Step] = &[
     Step {
         name: "Chromium",
         why: "a browser to test in",
+        megabytes: 133,
+        seconds: 9,
         must: &[Test, Bench],
         may: &[],
         without: "",
@@ -370,6 +420,8 @@ pub(super) const STEPS: &[Step] = &[
     Step {
         name: "Firefox",
         why: "a browser to test in",
+        megabytes: 81,
+        seconds: 5,
         must: &[Test, Bench],
         may: &[],
         without: "",
@@ -379,6 +431,8 @@ pub(super) const STEPS: &[Step] = &[
     Step {
         name: "WebKitGTK",
         why: "a browser to test in, and the screen in memory that it draws on",
+        megabytes: 60,
+        seconds: 8,
         must: &[Test, Bench],
         may: &[],
         without: "",
@@ -388,6 +442,8 @@ pub(super) const STEPS: &[Step] = &[
     Step {
         name: "Prometheus",
         why: "scrapes a server; promtool checks the metrics, and evaluates the alert rules",
+        megabytes: 23,
+        seconds: 4,
         must: &[Test],
         may: &[],
         without: "",
@@ -397,6 +453,8 @@ pub(super) const STEPS: &[Step] = &[
     Step {
         name: "h2load",
         why: "asks over HTTP/2 as fast as it can",
+        megabytes: 1,
+        seconds: 1,
         must: &[Test],
         may: &[],
         without: "",
@@ -406,6 +464,8 @@ pub(super) const STEPS: &[Step] = &[
     Step {
         name: "strace",
         why: "shows that an answer follows the write to disk",
+        megabytes: 1,
+        seconds: 1,
         must: &[Test],
         may: &[],
         without: "",
@@ -415,6 +475,8 @@ pub(super) const STEPS: &[Step] = &[
     Step {
         name: "geckodriver",
         why: "drives Firefox; compiled once",
+        megabytes: 12,
+        seconds: 40,
         must: &[Test, Bench],
         may: &[],
         without: "",
@@ -424,6 +486,8 @@ pub(super) const STEPS: &[Step] = &[
     Step {
         name: "wasm-bindgen",
         why: "runs the runtime's tests in browsers, and builds a game to test; compiled once",
+        megabytes: 12,
+        seconds: 40,
         must: &[Test, Bench],
         may: &[],
         without: "",
@@ -433,6 +497,8 @@ pub(super) const STEPS: &[Step] = &[
     Step {
         name: "cargo-deny",
         why: "checks licences, duplicates and sources of the dependencies; compiled once",
+        megabytes: 5,
+        seconds: 5,
         must: &[Test],
         may: &[],
         without: "",
@@ -442,6 +508,8 @@ pub(super) const STEPS: &[Step] = &[
     Step {
         name: "s3s-fs",
         why: "the S3 server that the tests of deployed files in a bucket start for themselves; compiled once",
+        megabytes: 12,
+        seconds: 40,
         must: &[Cluster, Test, Bench],
         may: &[],
         without: "",
@@ -451,6 +519,8 @@ pub(super) const STEPS: &[Step] = &[
     Step {
         name: "wrk",
         why: "sends the requests that are measured",
+        megabytes: 1,
+        seconds: 1,
         must: &[Bench],
         may: &[],
         without: "",
@@ -460,6 +530,8 @@ pub(super) const STEPS: &[Step] = &[
     Step {
         name: "PostgreSQL",
         why: "the store of several nodes",
+        megabytes: 64,
+        seconds: 10,
         must: &[Cluster, Test, Bench],
         may: &[],
         without: "",
@@ -473,6 +545,8 @@ pub(super) const STEPS: &[Step] = &[
     Step {
         name: "Redis",
         why: "what several nodes share and may lose",
+        megabytes: 1,
+        seconds: 2,
         must: &[Cluster, Test, Bench],
         may: &[],
         without: "",
@@ -482,6 +556,8 @@ pub(super) const STEPS: &[Step] = &[
     Step {
         name: "haproxy",
         why: "balances between several nodes",
+        megabytes: 2,
+        seconds: 2,
         must: &[Cluster, Test, Bench],
         may: &[],
         without: "",
@@ -491,6 +567,8 @@ pub(super) const STEPS: &[Step] = &[
     Step {
         name: "pebble",
         why: "the ACME server from which the tests get certificates, and a DNS server for it",
+        megabytes: 3,
+        seconds: 2,
         must: &[Test],
         may: &[],
         without: "",
@@ -500,6 +578,8 @@ pub(super) const STEPS: &[Step] = &[
     Step {
         name: "faketime",
         why: "gives nodes clocks that are wrong, to test them",
+        megabytes: 1,
+        seconds: 1,
         must: &[Test],
         may: &[],
         without: "",
@@ -509,6 +589,8 @@ pub(super) const STEPS: &[Step] = &[
     Step {
         name: "nginx",
         why: "what hosting is measured beside, one of the documents' dev servers, and a proxy in front of the platform",
+        megabytes: 1,
+        seconds: 1,
         must: &[Test, Bench],
         may: &[],
         without: "",
@@ -518,6 +600,8 @@ pub(super) const STEPS: &[Step] = &[
     Step {
         name: "Caddy",
         why: "what hosting is measured beside, one of the documents' dev servers, and a proxy in front of the platform",
+        megabytes: 12,
+        seconds: 2,
         must: &[Test, Bench],
         may: &[],
         without: "",
@@ -527,6 +611,8 @@ pub(super) const STEPS: &[Step] = &[
     Step {
         name: "podman",
         why: "builds the image and runs it, without the symbols that strip removes, in a network that `ip` makes",
+        megabytes: 23,
+        seconds: 5,
         must: &[Test],
         may: &[],
         without: "",
@@ -536,6 +622,8 @@ pub(super) const STEPS: &[Step] = &[
     Step {
         name: "kubectl",
         why: "reads the manifests as a cluster's operator would apply them",
+        megabytes: 8,
+        seconds: 2,
         must: &[Test],
         may: &[],
         without: "",
@@ -545,6 +633,8 @@ pub(super) const STEPS: &[Step] = &[
     Step {
         name: "systemd-analyze",
         why: "checks the units with which systemd runs the server",
+        megabytes: 5,
+        seconds: 3,
         must: &[Test],
         may: &[],
         without: "",
@@ -554,6 +644,8 @@ pub(super) const STEPS: &[Step] = &[
     Step {
         name: "mmdebstrap",
         why: "makes the root folder of a bare Debian, on which the package is installed; `ip` and curl visit it",
+        megabytes: 1,
+        seconds: 1,
         must: &[Test],
         may: &[],
         without: "",
@@ -563,6 +655,8 @@ pub(super) const STEPS: &[Step] = &[
     Step {
         name: "a bare Debian 12",
         why: "the new machine on which docs/hosting.md begins; downloads about 100 MB once",
+        megabytes: 100,
+        seconds: 24,
         must: &[Test],
         may: &[],
         without: "",

@@ -1,0 +1,144 @@
+//! What the set-up says before it begins: what is missing, how much it downloads, and how long that
+//! takes.
+
+use std::time::Duration;
+
+use super::Purpose;
+use super::steps::Step;
+
+/// The table of the missing steps, under a sentence with the sums.
+pub(super) fn announcement(missing: &[&Step], purpose: Purpose) -> String {
+    let things = match missing.len() {
+        1 => "One thing is".to_owned(),
+        count => format!("{count} things are"),
+    };
+    let megabytes = missing.iter().map(|step| step.megabytes).sum();
+    let mut lines = vec![format!(
+        "set-up: {things} missing on this machine and installed now, once: about {} to download, and about {} on two \
+         cores",
+        size(megabytes),
+        approximately(one_by_one(missing)),
+    )];
+    let width = missing.iter().map(|step| step.name.len()).max();
+    let width = width.unwrap_or_default();
+    for step in missing {
+        let (size, time) = (size(step.megabytes), approximately(seconds(step)));
+        let optional = if step.is_optional(purpose) {
+            " (optional)"
+        } else {
+            ""
+        };
+        lines.push(format!(
+            "  {:width$}  {size:>7}  {time:>10}  {}{optional}",
+            step.name, step.why
+        ));
+    }
+    lines.join("\n")
+}
+
+/// The sentence about the compilation that follows the set-up, where nothing was compiled before.
+pub(super) const fn first_compilation(purpose: Purpose) -> Option<&'static str> {
+    match purpose {
+        Purpose::Serve | Purpose::Cluster => Some(
+            "set-up: then the server is compiled for the first time: about 500 crates, which takes about 5 minutes on two \
+             cores and 3 GB of disk",
+        ),
+        Purpose::Test => Some(
+            "set-up: then the server and every test are compiled for the first time: about 600 crates, which takes about \
+             10 minutes on two cores and 8 GB of disk",
+        ),
+        Purpose::Dist | Purpose::Tidy | Purpose::Fuzz | Purpose::Bench => None,
+    }
+}
+
+/// The time of one step.
+fn seconds(step: &Step) -> Duration {
+    Duration::from_secs(step.seconds.into())
+}
+
+/// The time that steps take one after the other.
+fn one_by_one(steps: &[&Step]) -> Duration {
+    steps.iter().copied().map(seconds).sum()
+}
+
+/// Such as `12 MB` or `1.2 GB`.
+fn size(megabytes: u32) -> String {
+    if megabytes < 1000 {
+        format!("{megabytes} MB")
+    } else {
+        format!("{:.1} GB", f64::from(megabytes) / 1000.0)
+    }
+}
+
+/// Such as `8 s`, `1 min 30 s` or `3 min`: from a minute on it is rounded to half a minute.
+fn approximately(time: Duration) -> String {
+    let seconds = time.as_secs();
+    if seconds < 60 {
+        return format!("{} s", seconds.max(1));
+    }
+    let halves = (seconds + 15) / 30;
+    match (halves / 2, halves % 2) {
+        (minutes, 0) => format!("{minutes} min"),
+        (minutes, _) => format!("{minutes} min 30 s"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::steps::STEPS;
+    use super::*;
+
+    fn steps(names: &[&str]) -> Vec<&'static Step> {
+        let steps = STEPS.iter().filter(|step| names.contains(&step.name));
+        steps.collect()
+    }
+
+    #[test]
+    fn the_first_line_has_the_sums_and_every_step_has_a_line() {
+        let missing = steps(&["Node.js", "npm packages of the loader"]);
+        let text = announcement(&missing, Purpose::Serve);
+        let lines: Vec<&str> = text.lines().collect();
+        assert_eq!(lines.len(), 3, "{text}");
+        let megabytes: u32 = missing.iter().map(|step| step.megabytes).sum();
+        assert!(lines[0].contains("2 things are missing"), "{text}");
+        assert!(lines[0].contains(&format!("about {megabytes} MB")));
+        for (step, line) in missing.iter().zip(&lines[1..]) {
+            assert!(line.contains(step.name) && line.contains(step.why));
+            assert!(line.contains(&format!(" {} MB ", step.megabytes)), "{line}");
+            assert!(line.contains(&format!(" {} s ", step.seconds)), "{line}");
+            assert!(line.ends_with("(optional)"), "{line}");
+        }
+        let needed = announcement(&missing, Purpose::Test);
+        assert!(!needed.contains("optional"), "{needed}");
+    }
+
+    #[test]
+    fn serving_and_testing_announce_what_is_compiled() {
+        for purpose in [Purpose::Serve, Purpose::Cluster, Purpose::Test] {
+            let line = first_compilation(purpose).unwrap();
+            assert!(line.contains("minutes") && line.contains("GB"), "{line}");
+        }
+        assert_eq!(first_compilation(Purpose::Tidy), None);
+    }
+
+    #[test]
+    fn one_missing_thing_is_no_plural() {
+        let text = announcement(&steps(&["strace"]), Purpose::Test);
+        assert!(text.starts_with("set-up: One thing is missing"), "{text}");
+    }
+
+    #[test]
+    fn sizes_and_times_are_for_people() {
+        assert_eq!(size(999), "999 MB");
+        assert_eq!(size(1234), "1.2 GB");
+        for (seconds, text) in [
+            (0, "1 s"),
+            (59, "59 s"),
+            (60, "1 min"),
+            (80, "1 min 30 s"),
+            (170, "3 min"),
+        ] {
+            assert_eq!(approximately(Duration::from_secs(seconds)), text);
+        }
+    }
+}
