@@ -21,6 +21,11 @@ pub(crate) fn is_interactive() -> bool {
     std::io::stdin().is_terminal() && std::io::stderr().is_terminal()
 }
 
+/// Whether standard error is a terminal, and no log.
+pub(crate) fn is_terminal() -> bool {
+    std::io::stderr().is_terminal()
+}
+
 /// Measures how long something takes.
 pub(crate) struct Stopwatch(Instant);
 
@@ -52,6 +57,13 @@ pub(crate) fn duration(time: Duration) -> String {
     if seconds < 60.0 {
         return format!("{seconds:.1} s");
     }
-    let minutes = (seconds / 60.0).floor();
-    format!("{minutes} min {:.0} s", (seconds % 60.0).floor())
+    whole_seconds(time)
+}
+
+/// A duration to the second, such as `2 s` or `3 min 20 s`.
+pub(crate) fn whole_seconds(time: Duration) -> String {
+    match (time.as_secs() / 60, time.as_secs() % 60) {
+        (0, seconds) => format!("{seconds} s"),
+        (minutes, seconds) => format!("{minutes} min {seconds} s"),
+    }
 }

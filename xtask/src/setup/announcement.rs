@@ -57,7 +57,7 @@ fn seconds(step: &Step) -> Duration {
 }
 
 /// The time that steps take one after the other.
-fn one_by_one(steps: &[&Step]) -> Duration {
+pub(super) fn one_by_one(steps: &[&Step]) -> Duration {
     steps.iter().copied().map(seconds).sum()
 }
 
@@ -71,7 +71,7 @@ fn size(megabytes: u32) -> String {
 }
 
 /// Such as `8 s`, `1 min 30 s` or `3 min`: from a minute on it is rounded to half a minute.
-fn approximately(time: Duration) -> String {
+pub(super) fn approximately(time: Duration) -> String {
     let seconds = time.as_secs();
     if seconds < 60 {
         return format!("{} s", seconds.max(1));

@@ -2,12 +2,15 @@
 
 use std::fs;
 use std::io::ErrorKind;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use anyhow::{Context, Result, bail};
 
 use super::check::{INSTALLED_LOCK, REQUIREMENTS};
+use super::kept::Kept;
+use super::progress::Task;
 use super::steps::{Fix, Tool};
 use crate::command::{cargo, command, output, run};
 use crate::terminal;
@@ -16,34 +19,60 @@ use crate::workspace::Workspace;
 /// Does steps, and remembers what must be done only once.
 pub(super) struct Fixer<'a> {
     workspace: &'a Workspace,
-    package_lists_are_fresh: bool,
+    kept: Kept,
+    package_lists_are_fresh: AtomicBool,
 }
 
 impl<'a> Fixer<'a> {
-    pub(super) fn new(workspace: &'a Workspace) -> Self {
-        Self {
+    pub(super) fn new(workspace: &'a Workspace) -> Result<Self> {
+        Ok(Self {
             workspace,
-            package_lists_are_fresh: false,
-        }
+            kept: Kept::new(workspace.target.join("set-up"))?,
+            package_lists_are_fresh: AtomicBool::new(false),
+        })
     }
 
     /// Does one step.
-    pub(super) fn fix(&mut self, fix: &Fix) -> Result<()> {
+    pub(super) fn fix(&self, fix: &Fix, task: &Task<'_>) -> Result<()> {
         match fix {
-            Fix::Debian(packages) => self.debian(packages),
-            Fix::Rustup(arguments) => run(self.command("rustup").args(*arguments)).context(
-                "try the same command by hand; a toolchain that is not rustup's must bring this part itself",
-            ),
-            Fix::CargoInstall(tool) => self.cargo_install(*tool),
-            Fix::NpmPackages(folder) => self.npm(folder),
-            Fix::PythonPackages(folder) => self.python(folder),
-            Fix::DebianRoot(packages) => self.debian_root(packages),
+            Fix::Debian(packages) => self.debian(packages, task),
+            Fix::Rustup(arguments) => {
+                let mut rustup = self.command("rustup");
+                self.run(rustup.args(*arguments), task).context(
+                    "try the same command by hand; a toolchain that is not rustup's must bring this part itself",
+                )
+            }
+            Fix::CargoInstall(tool) => self.cargo_install(*tool, task),
+            Fix::NpmPackages(folder) => self.npm(folder, task),
+            Fix::PythonPackages(folder) => self.python(folder, task),
+            Fix::DebianRoot(packages) => self.debian_root(packages, task),
         }
     }
 
-    fn debian(&mut self, packages: &[&str]) -> Result<()> {
+    /// Runs it to its end, and keeps its output for the case that it fails.
+    fn run(&self, command: &mut Command, task: &Task<'_>) -> Result<()> {
+        self.kept.run(command, task.name(), || task.tick())
+    }
+
+    /// Whether this machine has apt-get.
+    pub(super) fn has_apt(&self) -> bool {
+        which::which_in("apt-get", Some(&self.workspace.path), &self.workspace.root).is_ok()
+    }
+
+    /// Lets sudo ask for a password before bars are shown, which would hide the question.
+    pub(super) fn ask_for_password(&self) -> Result<()> {
+        if !self.has_apt() || self.is_root()? || !terminal::is_interactive() {
+            return Ok(());
+        }
+        terminal::note("set-up: sudo may ask for your password, to install the Debian packages");
+        run(self.command("sudo").arg("--validate"))
+            .context("only root may install Debian packages, and sudo does not let you be root")
+    }
+
+    /// Installs Debian packages.
+    pub(super) fn debian(&self, packages: &[&str], task: &Task<'_>) -> Result<()> {
         let names = packages.join(" ");
-        if which::which_in("apt-get", Some(&self.workspace.path), &self.workspace.root).is_err() {
+        if !self.has_apt() {
             bail!(
                 "this is no Debian; install what Debian calls `{names}` with your own package manager"
             );
@@ -52,17 +81,19 @@ impl<'a> Fixer<'a> {
         let advice = format!(
             "try `sudo apt-get install {names}` by hand, or install the same programs in another way"
         );
-        if !self.package_lists_are_fresh {
-            run(&mut self.apt(is_root, &["update"])).context(advice.clone())?;
-            self.package_lists_are_fresh = true;
+        if !self.package_lists_are_fresh.load(Ordering::Relaxed) {
+            self.run(&mut self.apt(is_root, &["update"]), task)
+                .context(advice.clone())?;
+            self.package_lists_are_fresh.store(true, Ordering::Relaxed);
         }
         let mut arguments = vec!["install", "--yes", "--no-install-recommends"];
         arguments.extend(packages);
-        run(&mut self.apt(is_root, &arguments)).context(advice)
+        self.run(&mut self.apt(is_root, &arguments), task)
+            .context(advice)
     }
 
     /// Makes the tar of a root folder, under another name until it is complete.
-    fn debian_root(&self, packages: &[&str]) -> Result<()> {
+    fn debian_root(&self, packages: &[&str], task: &Task<'_>) -> Result<()> {
         let root = self.workspace.debian_root();
         let unfinished = root.with_extension("unfinished.tar");
         fs::create_dir_all(&self.workspace.tools).context("there is no room for tools")?;
@@ -70,7 +101,7 @@ impl<'a> Fixer<'a> {
         let words = ["mmdebstrap", "--variant=important", &include, "bookworm"];
         let words = root_words(self.is_root()?, terminal::is_interactive(), &words);
         let mut make = self.command(words[0]);
-        run(make.args(&words[1..]).arg(&unfinished))
+        self.run(make.args(&words[1..]).arg(&unfinished), task)
             .context("try the same command by hand; it needs a Debian mirror")?;
         fs::rename(&unfinished, &root)
             .with_context(|| format!("{} cannot be renamed", unfinished.display()))
@@ -89,7 +120,7 @@ impl<'a> Fixer<'a> {
 
     /// Without `--locked`: a tool's lock file may name a version that a
     /// registry mirror does not have yet.
-    fn cargo_install(&self, tool: Tool) -> Result<()> {
+    fn cargo_install(&self, tool: Tool, task: &Task<'_>) -> Result<()> {
         let folder = tool.folder(self.workspace)?;
         let version = format!("={}", tool.version(self.workspace)?);
         let mut install = cargo(&self.workspace.root, &["install", tool.package()]);
@@ -106,7 +137,7 @@ impl<'a> Fixer<'a> {
         for program in tool.programs() {
             install.args(["--bin", program]);
         }
-        run(&mut install).with_context(|| {
+        self.run(&mut install, task).with_context(|| {
             format!(
                 "try the same command by hand; it should leave {} there",
                 tool.programs().join(" and ")
@@ -130,9 +161,11 @@ impl<'a> Fixer<'a> {
         self.workspace.tools.join("build")
     }
 
-    fn npm(&self, folder: &str) -> Result<()> {
+    fn npm(&self, folder: &str, task: &Task<'_>) -> Result<()> {
         let folder = self.workspace.root.join(folder);
-        run(command("npm", &folder).args(["ci", "--no-audit", "--no-fund", "--loglevel=error"]))
+        let mut npm = command("npm", &folder);
+        npm.args(["ci", "--no-audit", "--no-fund", "--loglevel=error"]);
+        self.run(&mut npm, task)
             .context("try the same command by hand; it needs the npm registry")?;
         fs::copy(
             folder.join("package-lock.json"),
@@ -142,21 +175,25 @@ impl<'a> Fixer<'a> {
         Ok(())
     }
 
-    fn python(&self, folder: &str) -> Result<()> {
+    fn python(&self, folder: &str, task: &Task<'_>) -> Result<()> {
         let environment = self.workspace.python(folder);
         let requirements = self.workspace.root.join(folder).join(REQUIREMENTS);
-        run(self
-            .command("python3")
-            .args(["-m", "venv"])
-            .arg(&environment))
-        .context("try the same command by hand; Debian has it in python3-venv")?;
-        let mut pip = command(environment.join("bin/pip"), &self.workspace.root);
-        pip.args(["install", "--quiet", "--disable-pip-version-check", "-r"]);
-        run(pip.arg(&requirements))
+        let mut pip = self.environment(&environment, task)?;
+        self.run(pip.arg("-r").arg(&requirements), task)
             .context("try the same command by hand; it needs the Python package index")?;
         fs::copy(requirements, environment.join(REQUIREMENTS))
             .context("the installed packages cannot be marked")?;
         Ok(())
+    }
+
+    /// Makes a Python environment, and returns the command that installs packages in it.
+    fn environment(&self, folder: &Path, task: &Task<'_>) -> Result<Command> {
+        let mut make = self.command("python3");
+        self.run(make.args(["-m", "venv"]).arg(folder), task)
+            .context("try the same command by hand; Debian has it in python3-venv")?;
+        let mut pip = command(folder.join("bin/pip"), &self.workspace.root);
+        pip.args(["install", "--quiet", "--disable-pip-version-check"]);
+        Ok(pip)
     }
 
     fn command(&self, program: &str) -> Command {

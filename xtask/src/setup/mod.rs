@@ -2,17 +2,22 @@
 //! installed.
 //!
 //! The steps are data ([`steps`]); [`check`] tells whether one is done, and [`fix`] does it. What is
-//! missing is announced first ([`announcement`]). With nothing to do, this takes well under a second.
+//! missing is announced first ([`announcement`]). Output of other programs is shown only if they fail
+//! ([`kept`]). With nothing to do, this takes well under a second.
 
 mod announcement;
 mod check;
 mod fix;
+mod kept;
+mod progress;
 mod steps;
 
 use anyhow::Result;
 use clap::ValueEnum;
 
 use self::announcement::{announcement, first_compilation};
+use self::fix::Fixer;
+use self::progress::Progress;
 pub(crate) use self::steps::Tool;
 use self::steps::{STEPS, Step};
 use crate::terminal::{self, Stopwatch};
@@ -41,10 +46,8 @@ pub(crate) enum Purpose {
 pub(crate) fn run(workspace: &Workspace, purpose: Purpose) -> Result<()> {
     let stopwatch = Stopwatch::start();
     let machine = check::Machine::look(workspace)?;
-    let mut fixer = fix::Fixer::new(workspace);
     let missing = missing(STEPS, purpose, |step| machine.has(&step.check));
-    let count = missing.len();
-    if count > 0 {
+    if !missing.is_empty() {
         terminal::note(&announcement(&missing, purpose));
     }
     if !is_compiled(workspace)
@@ -52,13 +55,22 @@ pub(crate) fn run(workspace: &Workspace, purpose: Purpose) -> Result<()> {
     {
         terminal::note(line);
     }
+    if missing.is_empty() {
+        terminal::note(&format!("set-up: everything is there ({stopwatch})"));
+        return Ok(());
+    }
+    let fixer = Fixer::new(workspace)?;
+    if missing.iter().any(|step| step.fix.is_for_root()) {
+        fixer.ask_for_password()?;
+    }
+    let progress = Progress::new(terminal::is_terminal());
     for step in missing {
-        terminal::note(&format!("set-up: {}", step.name));
-        match fixer.fix(&step.fix) {
-            Ok(()) => {}
+        let task = progress.start(step.name, announcement::one_by_one(&[step]));
+        match fixer.fix(&step.fix, &task) {
+            Ok(()) => task.done(),
             Err(error) if step.is_optional(purpose) => {
-                terminal::note(&format!("set-up: {error:#}"));
-                terminal::note(&format!("set-up: going on without: {}", step.without));
+                task.note(&format!("set-up: {error:#}"));
+                task.note(&format!("set-up: going on without: {}", step.without));
             }
             Err(error) => {
                 return Err(error.context(format!("{} is needed: {}", step.name, step.why)));
@@ -66,11 +78,7 @@ pub(crate) fn run(workspace: &Workspace, purpose: Purpose) -> Result<()> {
         }
     }
     fixer.finish()?;
-    if count == 0 {
-        terminal::note(&format!("set-up: everything is there ({stopwatch})"));
-    } else {
-        terminal::note(&format!("set-up: done in {stopwatch}"));
-    }
+    terminal::note(&format!("set-up: done in {stopwatch}"));
     Ok(())
 }
 

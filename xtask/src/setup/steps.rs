@@ -86,6 +86,13 @@ pub(super) enum Fix {
     DebianRoot(&'static [&'static str]),
 }
 
+impl Fix {
+    /// Whether only root may do it.
+    pub(super) fn is_for_root(&self) -> bool {
+        matches!(self, Fix::Debian(_) | Fix::DebianRoot(_))
+    }
+}
+
 /// A program from crates.io, kept in the user's cache by its version.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Tool {
