@@ -4,7 +4,7 @@
 use std::time::Duration;
 
 use super::Purpose;
-use super::steps::Step;
+use super::steps::{Queue, Step};
 
 /// The table of the missing steps, under a sentence with the sums.
 pub(super) fn announcement(missing: &[&Step], purpose: Purpose) -> String {
@@ -17,7 +17,7 @@ pub(super) fn announcement(missing: &[&Step], purpose: Purpose) -> String {
         "set-up: {things} missing on this machine and installed now, once: about {} to download, and about {} on two \
          cores",
         size(megabytes),
-        approximately(one_by_one(missing)),
+        approximately(expected(missing)),
     )];
     let width = missing.iter().map(|step| step.name.len()).max();
     let width = width.unwrap_or_default();
@@ -59,6 +59,21 @@ fn seconds(step: &Step) -> Duration {
 /// The time that steps take one after the other.
 pub(super) fn one_by_one(steps: &[&Step]) -> Duration {
     steps.iter().copied().map(seconds).sum()
+}
+
+/// The time that steps take when their queues are worked off side by side. Two cores are shared by
+/// three queues, so half of what the shorter ones take is added to the longest one.
+fn expected(missing: &[&Step]) -> Duration {
+    let queues = Queue::ALL.map(|queue| {
+        missing
+            .iter()
+            .copied()
+            .filter(|step| step.fix.queue() == queue)
+            .map(seconds)
+            .sum::<Duration>()
+    });
+    let longest = queues.iter().max().copied().unwrap_or_default();
+    longest + (queues.iter().sum::<Duration>() - longest) / 2
 }
 
 /// Such as `12 MB` or `1.2 GB`.
@@ -125,6 +140,15 @@ mod tests {
     fn one_missing_thing_is_no_plural() {
         let text = announcement(&steps(&["strace"]), Purpose::Test);
         assert!(text.starts_with("set-up: One thing is missing"), "{text}");
+    }
+
+    #[test]
+    fn queues_side_by_side_take_less_than_their_sum() {
+        let one = steps(&["Go", "Java"]);
+        assert_eq!(expected(&one), one_by_one(&one), "one queue");
+        let two = steps(&["Go", "s3s-fs"]);
+        assert!(expected(&two) < one_by_one(&two));
+        assert!(expected(&two) > one_by_one(&two) / 2);
     }
 
     #[test]

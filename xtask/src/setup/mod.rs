@@ -2,24 +2,30 @@
 //! installed.
 //!
 //! The steps are data ([`steps`]); [`check`] tells whether one is done, and [`fix`] does it. What is
-//! missing is announced first ([`announcement`]). Output of other programs is shown only if they fail
-//! ([`kept`]). With nothing to do, this takes well under a second.
+//! missing is announced first ([`announcement`]), and then done in queues side by side ([`jobs`]).
+//! Output of other programs is shown only if they fail ([`kept`]). With nothing to do, this takes
+//! well under a second.
 
 mod announcement;
 mod check;
 mod fix;
+mod jobs;
 mod kept;
 mod progress;
 mod steps;
 
-use anyhow::Result;
+use std::sync::OnceLock;
+use std::thread;
+
+use anyhow::{Error, Result};
 use clap::ValueEnum;
 
 use self::announcement::{announcement, first_compilation};
 use self::fix::Fixer;
+use self::jobs::{Job, jobs};
 use self::progress::Progress;
 pub(crate) use self::steps::Tool;
-use self::steps::{STEPS, Step};
+use self::steps::{Queue, STEPS, Step};
 use crate::terminal::{self, Stopwatch};
 use crate::workspace::Workspace;
 
@@ -60,23 +66,10 @@ pub(crate) fn run(workspace: &Workspace, purpose: Purpose) -> Result<()> {
         return Ok(());
     }
     let fixer = Fixer::new(workspace)?;
-    if missing.iter().any(|step| step.fix.is_for_root()) {
+    if missing.iter().any(|step| step.fix.queue() == Queue::System) {
         fixer.ask_for_password()?;
     }
-    let progress = Progress::new(terminal::is_terminal());
-    for step in missing {
-        let task = progress.start(step.name, announcement::one_by_one(&[step]));
-        match fixer.fix(&step.fix, &task) {
-            Ok(()) => task.done(),
-            Err(error) if step.is_optional(purpose) => {
-                task.note(&format!("set-up: {error:#}"));
-                task.note(&format!("set-up: going on without: {}", step.without));
-            }
-            Err(error) => {
-                return Err(error.context(format!("{} is needed: {}", step.name, step.why)));
-            }
-        }
-    }
+    Run::new(&fixer, purpose, missing).all()?;
     fixer.finish()?;
     terminal::note(&format!("set-up: done in {stopwatch}"));
     Ok(())
@@ -86,6 +79,102 @@ pub(crate) fn run(workspace: &Workspace, purpose: Purpose) -> Result<()> {
 fn is_compiled(workspace: &Workspace) -> bool {
     let mut profiles = [false, true].into_iter();
     profiles.any(|release| workspace.binary(release, "platform-server").exists())
+}
+
+/// The set-up while it runs.
+struct Run<'a> {
+    fixer: &'a Fixer<'a>,
+    progress: Progress,
+    purpose: Purpose,
+    missing: Vec<&'static Step>,
+    /// Is set when the Debian packages are there, or cannot be installed.
+    debian_is_done: OnceLock<()>,
+    /// Why a step that is needed cannot be done: after it, no other is begun.
+    failure: OnceLock<Error>,
+}
+
+impl<'a> Run<'a> {
+    fn new(fixer: &'a Fixer<'a>, purpose: Purpose, missing: Vec<&'static Step>) -> Self {
+        Self {
+            fixer,
+            progress: Progress::new(terminal::is_terminal()),
+            purpose,
+            missing,
+            debian_is_done: OnceLock::new(),
+            failure: OnceLock::new(),
+        }
+    }
+
+    /// Does every step: most of the time is waiting for the network or for one processor, so the
+    /// queues are worked off side by side.
+    fn all(self) -> Result<()> {
+        let run = &self;
+        thread::scope(|scope| {
+            for queue in Queue::ALL {
+                scope.spawn(move || run.work_off(queue));
+            }
+        });
+        self.failure.into_inner().map_or(Ok(()), Err)
+    }
+
+    fn work_off(&self, queue: Queue) {
+        for job in jobs(&self.missing, queue) {
+            if job.needs_debian && queue != Queue::System {
+                self.debian_is_done.wait();
+            }
+            self.job(&job);
+            if queue == Queue::System {
+                self.debian_is_done.get_or_init(|| ());
+            }
+        }
+        if queue == Queue::System {
+            self.debian_is_done.get_or_init(|| ());
+        }
+    }
+
+    /// Does the steps of a job at once. Where that is not possible, does each one for itself: then
+    /// only those fail that cannot be done.
+    fn job(&self, job: &Job) {
+        if job.steps.len() > 1 && self.fixer.has_apt() && self.failure.get().is_none() {
+            let task = self.progress.start("Debian packages", job.expected());
+            let packages = job.debian_packages();
+            if self.fixer.debian(&packages, &task).is_ok() {
+                task.done();
+                return;
+            }
+            task.note(
+                "set-up: apt-get cannot install all of the Debian packages at once; those of each part are installed for themselves",
+            );
+        }
+        for step in &job.steps {
+            if self.failure.get().is_some() {
+                return;
+            }
+            self.step(step);
+        }
+    }
+
+    fn step(&self, step: &Step) {
+        let expected = announcement::one_by_one(&[step]);
+        let task = self.progress.start(step.name, expected);
+        match self.fixer.fix(&step.fix, &task) {
+            Ok(()) => task.done(),
+            Err(error) if step.is_optional(self.purpose) => {
+                task.note(&format!("set-up: {error:#}"));
+                task.note(&format!("set-up: going on without: {}", step.without));
+            }
+            Err(error) => {
+                task.note(&format!(
+                    "set-up: {} failed; what is done beside it is finished first",
+                    step.name
+                ));
+                let error = error.context(format!("{} is needed: {}", step.name, step.why));
+                if let Err(second) = self.failure.set(error) {
+                    task.note(&format!("set-up: {second:#}"));
+                }
+            }
+        }
+    }
 }
 
 /// The missing steps for `purpose`, in order.
@@ -147,6 +236,14 @@ mod tests {
         let place = |name| testing.iter().position(|other| *other == name).unwrap();
         assert!(place("C compiler") < place("geckodriver"));
         assert!(place("Node.js") < place("npm packages of the tests"));
+        for step in STEPS {
+            assert!(
+                step.fix
+                    .after()
+                    .iter()
+                    .all(|name| { !step.is_for(Purpose::Test) || place(name) < place(step.name) })
+            );
+        }
     }
 
     #[test]

@@ -87,10 +87,41 @@ pub(super) enum Fix {
 }
 
 impl Fix {
-    /// Whether only root may do it.
-    pub(super) fn is_for_root(&self) -> bool {
-        matches!(self, Fix::Debian(_) | Fix::DebianRoot(_))
+    /// The queue that it waits in: queues are worked off side by side.
+    pub(super) fn queue(&self) -> Queue {
+        match self {
+            Fix::Debian(_) | Fix::DebianRoot(_) => Queue::System,
+            Fix::NpmPackages(_) | Fix::PythonPackages(_) => Queue::Packages,
+            Fix::Rustup(_) | Fix::CargoInstall(_) => Queue::Rust,
+        }
     }
+
+    /// The names of the steps that must be done before it.
+    pub(super) fn after(&self) -> &'static [&'static str] {
+        match self {
+            Fix::Debian(_) | Fix::Rustup(_) => &[],
+            Fix::DebianRoot(_) => &["mmdebstrap"],
+            Fix::NpmPackages(_) => &["Node.js"],
+            Fix::PythonPackages(_) => &["Python"],
+            Fix::CargoInstall(_) => &["C compiler"],
+        }
+    }
+}
+
+/// Steps that are done one after the other, while other queues go on beside it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Queue {
+    /// What only root may install: apt does one thing at a time.
+    System,
+    /// Packages of npm and PyPI, which mostly wait for the network.
+    Packages,
+    /// The toolchain and what it compiles, which keeps the processors busy.
+    Rust,
+}
+
+impl Queue {
+    /// All of them.
+    pub(super) const ALL: [Queue; 3] = [Queue::System, Queue::Packages, Queue::Rust];
 }
 
 /// A program from crates.io, kept in the user's cache by its version.
