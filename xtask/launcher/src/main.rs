@@ -10,10 +10,25 @@ use std::io::Error;
 use std::os::unix::process::CommandExt as _;
 use std::process::{Command, ExitCode};
 
+/// What to say before `xtask` is compiled for the first time: cargo says only that it compiles.
+const FIRST_COMPILATION: &str = "cargo xtask: first compiles itself, which takes about half a minute on two cores; then \
+    it says what else this machine needs, and how long that takes";
+
 fn main() -> ExitCode {
+    if !is_compiled() {
+        eprintln!("{FIRST_COMPILATION}");
+    }
     let error = launch();
     eprintln!("error: cargo cannot be started: {error}");
     ExitCode::FAILURE
+}
+
+/// Whether `xtask` was compiled before: cargo puts it beside this program.
+fn is_compiled() -> bool {
+    env::current_exe().is_ok_and(|launcher| {
+        let name = format!("xtask{}", env::consts::EXE_SUFFIX);
+        launcher.with_file_name(name).exists()
+    })
 }
 
 /// Puts cargo in the place of this program. Returns why it could not.
