@@ -26,6 +26,12 @@ pub(crate) fn is_terminal() -> bool {
     std::io::stderr().is_terminal()
 }
 
+/// How many characters fit in a line of standard error, if it is a terminal.
+pub(crate) fn width() -> Option<usize> {
+    let (_rows, columns) = console::Term::stderr().size_checked()?;
+    Some(columns.into())
+}
+
 /// Measures how long something takes.
 pub(crate) struct Stopwatch(Instant);
 

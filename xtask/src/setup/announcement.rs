@@ -6,8 +6,8 @@ use std::time::Duration;
 use super::Purpose;
 use super::steps::{Queue, Step};
 
-/// The table of the missing steps, under a sentence with the sums.
-pub(super) fn announcement(missing: &[&Step], purpose: Purpose) -> String {
+/// The table of the missing steps, under a sentence with the sums. On a terminal of some width, rows are cut.
+pub(super) fn announcement(missing: &[&Step], purpose: Purpose, width: Option<usize>) -> String {
     let things = match missing.len() {
         1 => "One thing is".to_owned(),
         count => format!("{count} things are"),
@@ -19,32 +19,44 @@ pub(super) fn announcement(missing: &[&Step], purpose: Purpose) -> String {
         size(megabytes),
         approximately(expected(missing)),
     )];
-    let width = missing.iter().map(|step| step.name.len()).max();
-    let width = width.unwrap_or_default();
+    let names = missing.iter().map(|step| step.name.len()).max();
+    let names = names.unwrap_or_default();
     for step in missing {
         let (size, time) = (size(step.megabytes), approximately(seconds(step)));
         let optional = if step.is_optional(purpose) {
-            " (optional)"
+            "optional: "
         } else {
             ""
         };
-        lines.push(format!(
-            "  {:width$}  {size:>7}  {time:>10}  {}{optional}",
+        let row = format!(
+            "  {:names$}  {size:>7}  {time:>6}  {optional}{}",
             step.name, step.why
-        ));
+        );
+        lines.push(cut(row, width));
     }
     lines.join("\n")
+}
+
+/// A row that fits on the terminal: rows of a table that wrap cannot be read.
+fn cut(row: String, width: Option<usize>) -> String {
+    match width {
+        Some(width) if row.chars().count() > width => {
+            let start = row.chars().take(width.saturating_sub(1));
+            start.chain(['…']).collect()
+        }
+        _ => row,
+    }
 }
 
 /// The sentence about the compilation that follows the set-up, where nothing was compiled before.
 pub(super) const fn first_compilation(purpose: Purpose) -> Option<&'static str> {
     match purpose {
         Purpose::Serve | Purpose::Cluster => Some(
-            "set-up: then the server is compiled for the first time: about 500 crates, which takes about 5 minutes on two \
+            "set-up: then the server is compiled for the first time: about 450 crates, which takes about 5 minutes on two \
              cores and 3 GB of disk",
         ),
         Purpose::Test => Some(
-            "set-up: then the server and every test are compiled for the first time: about 600 crates, which takes about \
+            "set-up: then the server and every test are compiled for the first time: about 550 crates, which takes about \
              10 minutes on two cores and 8 GB of disk",
         ),
         Purpose::Dist | Purpose::Tidy | Purpose::Fuzz | Purpose::Bench => None,
@@ -111,7 +123,7 @@ mod tests {
     #[test]
     fn the_first_line_has_the_sums_and_every_step_has_a_line() {
         let missing = steps(&["Node.js", "npm packages of the loader"]);
-        let text = announcement(&missing, Purpose::Serve);
+        let text = announcement(&missing, Purpose::Serve, None);
         let lines: Vec<&str> = text.lines().collect();
         assert_eq!(lines.len(), 3, "{text}");
         let megabytes: u32 = missing.iter().map(|step| step.megabytes).sum();
@@ -121,10 +133,18 @@ mod tests {
             assert!(line.contains(step.name) && line.contains(step.why));
             assert!(line.contains(&format!(" {} MB ", step.megabytes)), "{line}");
             assert!(line.contains(&format!(" {} s ", step.seconds)), "{line}");
-            assert!(line.ends_with("(optional)"), "{line}");
+            assert!(line.contains("  optional: "), "{line}");
         }
-        let needed = announcement(&missing, Purpose::Test);
+        let needed = announcement(&missing, Purpose::Test, None);
         assert!(!needed.contains("optional"), "{needed}");
+    }
+
+    #[test]
+    fn a_row_is_cut_where_it_would_wrap() {
+        let cut = |width| cut("12345".into(), width);
+        assert_eq!(cut(Some(4)), "123…");
+        assert_eq!(cut(Some(5)), "12345");
+        assert_eq!(cut(None), "12345");
     }
 
     #[test]
@@ -138,7 +158,7 @@ mod tests {
 
     #[test]
     fn one_missing_thing_is_no_plural() {
-        let text = announcement(&steps(&["strace"]), Purpose::Test);
+        let text = announcement(&steps(&["strace"]), Purpose::Test, None);
         assert!(text.starts_with("set-up: One thing is missing"), "{text}");
     }
 

@@ -54,7 +54,7 @@ pub(crate) fn run(workspace: &Workspace, purpose: Purpose) -> Result<()> {
     let machine = check::Machine::look(workspace)?;
     let missing = missing(STEPS, purpose, |step| machine.has(&step.check));
     if !missing.is_empty() {
-        terminal::note(&announcement(&missing, purpose));
+        terminal::note(&announcement(&missing, purpose, terminal::width()));
     }
     if !is_compiled(workspace)
         && let Some(line) = first_compilation(purpose)
