@@ -160,7 +160,7 @@ impl<'a> Run<'a> {
         match self.fixer.fix(&step.fix, &task) {
             Ok(()) => task.done(),
             Err(error) if step.is_optional(self.purpose) => {
-                task.note(&format!("set-up: {error:#}"));
+                task.note(&format!("set-up: {}: {error:#}", step.name));
                 task.note(&format!("set-up: going on without: {}", step.without));
             }
             Err(error) => {
