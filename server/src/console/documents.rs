@@ -44,7 +44,7 @@ macro_rules! source {
 
 /// All documents, in the order in which a reader needs them. `docs/dependencies.md` and
 /// `docs/performance.md` are for those who change the platform itself.
-const SOURCES: [Source; 26] = [
+const SOURCES: [Source; 27] = [
     source!(Makers, "cli"),
     source!(Makers, "dev-server"),
     source!(Makers, "runtime"),
@@ -60,6 +60,7 @@ const SOURCES: [Source; 26] = [
     source!(Makers, "backends"),
     source!(Makers, "rust-games"),
     source!(Makers, "api"),
+    source!(Makers, "glossary"),
     source!(Operators, "hosting"),
     source!(Operators, "own-site"),
     source!(Operators, "settings"),
