@@ -7,6 +7,7 @@ mod evidence;
 mod files;
 mod graph;
 pub(crate) mod javascript;
+mod language;
 mod layers;
 mod manifests;
 mod markdown;
@@ -53,6 +54,7 @@ pub(crate) fn graph(workspace: &Workspace, picture: Option<&Path>) -> Result<Exi
 pub(crate) fn run(workspace: &Workspace, fix: bool) -> Result<ExitCode> {
     setup::run(workspace, Purpose::Tidy)?;
     if fix {
+        language::fix(&workspace.root)?;
         run_command(&mut cargo(&workspace.root, &["fmt", "--all"]))?;
         javascript::fix(workspace)?;
     }
@@ -98,10 +100,12 @@ pub(crate) fn lints(workspace: &Workspace) -> Result<()> {
 pub(crate) fn rules(workspace: &Workspace) -> Result<()> {
     let mut findings = Vec::new();
     let paths = files::list(&workspace.root)?;
+    let mut usage = language::Usage::new(&paths);
     for path in &paths {
         let Some(text) = files::read(&workspace.root, path)? else {
             continue;
         };
+        usage.read(path, &text);
         findings.extend(source::module_docs(path, &text));
         findings.extend(source::forbidden_words(path, &text));
         findings.extend(arrows::check(path, &text));
@@ -121,6 +125,7 @@ pub(crate) fn rules(workspace: &Workspace) -> Result<()> {
             std::fs::read_to_string(workspace.root.join(file)).ok()
         }));
     }
+    findings.extend(usage.check(&workspace.root)?);
     for finding in &findings {
         terminal::note(&finding.to_string());
     }
