@@ -3,6 +3,7 @@
 //! | file | what it reads for |
 //! |---|---|
 //! | [`names`] | words in the names of types, functions, modules and constants |
+//! | [`constants`] | times and bounds with a name that does not say so, units of time that are defined again |
 //! | [`definitions`] | what a file defines |
 //! | [`counts`] | what `xtask/language.toml` allows |
 //!
@@ -10,6 +11,7 @@
 //! used a hundred times is renamed where it is defined. A row is a crate, the folder of the nearest `Cargo.toml`;
 //! [`row_of`] names the others. Generated files, licences and the changelog are not read.
 
+mod constants;
 mod counts;
 mod definitions;
 mod names;
@@ -20,6 +22,7 @@ use std::path::Path;
 
 use anyhow::{Context, Result};
 
+use self::constants::NameFault;
 use self::counts::{AllowedCounts, WordCounts};
 use self::definitions::DefinitionKind;
 use super::{Finding, files};
@@ -40,6 +43,9 @@ const EXEMPT: &[&str] = &["CHANGELOG.md", "docs/settings.md"];
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum LanguageRule {
     Name(&'static str),
+    Time,
+    Bound,
+    Unit,
     /// Its rows are the names of types; each counts the crates that define it.
     SharedType,
 }
@@ -49,6 +55,9 @@ impl LanguageRule {
     fn key(self) -> String {
         match self {
             Self::Name(word) => format!("name {word}"),
+            Self::Time => "constant that is a time".into(),
+            Self::Bound => "constant that is a bound".into(),
+            Self::Unit => "constant that is a unit of time".into(),
             Self::SharedType => "type in more than two crates".into(),
         }
     }
@@ -60,6 +69,13 @@ impl LanguageRule {
                 "`{word}` says nothing to a stranger. Take the field's word for the thing: {}.",
                 names::terms_for(word)
             ),
+            Self::Time => "A constant that is a time ends in _TIMEOUT, _INTERVAL, _AGE or _PERIOD; a number has \
+                           its unit behind that, as in SESSION_AGE_SECONDS."
+                .into(),
+            Self::Bound => "A constant that is a bound begins with MAX_ or ends in _LIMIT.".into(),
+            Self::Unit => {
+                "Take the unit from `domain::time`, or write `Duration::from_hours(24)` where it is used.".into()
+            }
             Self::SharedType => "More than two crates define a type of this name, so that it cannot be searched \
                                  for. Say what it is a kind of, as in `StackFrame`, or use the type that is there."
                 .into(),
@@ -107,6 +123,12 @@ impl Usage {
             }
             for word in names::banned(definition.name) {
                 self.add(LanguageRule::Name(word), &row, path, line);
+            }
+            match constants::fault(path, &definition) {
+                Some(NameFault::Time) => self.add(LanguageRule::Time, &row, path, line),
+                Some(NameFault::Bound) => self.add(LanguageRule::Bound, &row, path, line),
+                Some(NameFault::Unit) => self.add(LanguageRule::Unit, &row, path, line),
+                None => {}
             }
             let is_type = definition.kind == DefinitionKind::Type && path.ends_with(".rs");
             if is_type && !COMMON_TYPES.contains(&definition.name) {

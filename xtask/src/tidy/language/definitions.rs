@@ -21,6 +21,8 @@ pub(super) enum DefinitionKind {
 pub(super) struct Definition<'a> {
     pub(super) kind: DefinitionKind,
     pub(super) name: &'a str,
+    /// What follows the name in its line.
+    pub(super) rest: &'a str,
     /// The line, from 1.
     pub(super) line: usize,
     /// The name is a sentence, as those of tests are: it is no name of a thing.
@@ -52,12 +54,13 @@ pub(super) fn definitions<'a>(path: &str, text: &'a str) -> Vec<Definition<'a>> 
         } else {
             of_javascript(line)
         };
-        if let Some((kind, name)) = definition {
+        if let Some((kind, name, rest)) = definition {
             let is_sentence = kind == DefinitionKind::Function
                 && (is_test || name.split('_').count() >= SENTENCE_WORDS);
             found.push(Definition {
                 kind,
                 name,
+                rest,
                 line: number + 1,
                 is_sentence,
             });
@@ -89,8 +92,8 @@ pub(super) fn words(name: &str) -> Vec<String> {
     words
 }
 
-/// DefinitionKind and name of the definition that a line of Rust begins with.
-fn of_rust(line: &str) -> Option<(DefinitionKind, &str)> {
+/// DefinitionKind, name and rest of the definition that a line of Rust begins with.
+fn of_rust(line: &str) -> Option<(DefinitionKind, &str, &str)> {
     let code = line.trim_start();
     let is_inner = code.len() < line.len();
     let (is_public, code) = match code.strip_prefix("pub") {
@@ -126,15 +129,15 @@ fn of_rust(line: &str) -> Option<(DefinitionKind, &str)> {
         match kind {
             None => rest = after,
             Some(kind) => {
-                let name = first_name(after.strip_prefix("mut ").unwrap_or(after))?;
-                return Some((kind, name));
+                let (name, rest) = split_name(after.strip_prefix("mut ").unwrap_or(after))?;
+                return Some((kind, name, rest));
             }
         }
     }
 }
 
-/// DefinitionKind and name of the definition that a line of JavaScript begins with.
-fn of_javascript(line: &str) -> Option<(DefinitionKind, &str)> {
+/// DefinitionKind, name and rest of the definition that a line of JavaScript begins with.
+fn of_javascript(line: &str) -> Option<(DefinitionKind, &str, &str)> {
     let mut rest = line.trim_start();
     let is_inner = rest.len() < line.len();
     loop {
@@ -149,18 +152,18 @@ fn of_javascript(line: &str) -> Option<(DefinitionKind, &str)> {
         match kind {
             None => rest = after,
             Some(kind) => {
-                let name = first_name(after)?;
-                return Some((kind, name));
+                let (name, rest) = split_name(after)?;
+                return Some((kind, name, rest));
             }
         }
     }
 }
 
-/// The name at the beginning of a text.
-fn first_name(text: &str) -> Option<&str> {
+/// The name at the beginning of a text, and what follows it.
+fn split_name(text: &str) -> Option<(&str, &str)> {
     let is_of_name = |c: char| c.is_alphanumeric() || c == '_';
     let end = text.find(|c| !is_of_name(c)).unwrap_or(text.len());
-    (end > 0).then(|| &text[..end])
+    (end > 0).then(|| text.split_at(end))
 }
 
 #[cfg(test)]
