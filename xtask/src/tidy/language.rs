@@ -3,6 +3,7 @@
 //! | file | what it reads for |
 //! |---|---|
 //! | [`names`] | words in the names of types, functions, modules and constants |
+//! | [`prose`] | phrases in comments, documents, pages and the names of tests |
 //! | [`constants`] | times and bounds with a name that does not say so, units of time that are defined again |
 //! | [`definitions`] | what a file defines |
 //! | [`counts`] | what `xtask/language.toml` allows |
@@ -15,6 +16,7 @@ mod constants;
 mod counts;
 mod definitions;
 mod names;
+mod prose;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
@@ -43,6 +45,7 @@ const EXEMPT: &[&str] = &["CHANGELOG.md", "docs/settings.md"];
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum LanguageRule {
     Name(&'static str),
+    Prose(&'static str),
     Time,
     Bound,
     Unit,
@@ -55,6 +58,7 @@ impl LanguageRule {
     fn key(self) -> String {
         match self {
             Self::Name(word) => format!("name {word}"),
+            Self::Prose(phrase) => format!("prose {phrase}"),
             Self::Time => "constant that is a time".into(),
             Self::Bound => "constant that is a bound".into(),
             Self::Unit => "constant that is a unit of time".into(),
@@ -68,6 +72,10 @@ impl LanguageRule {
             Self::Name(word) => format!(
                 "`{word}` says nothing to a stranger. Take the field's word for the thing: {}.",
                 names::terms_for(word)
+            ),
+            Self::Prose(phrase) => format!(
+                "\u{201c}{phrase}\u{201d} is read twice: write subject, verb and object, and {}.",
+                prose::advice(phrase)
             ),
             Self::Time => "A constant that is a time ends in _TIMEOUT, _INTERVAL, _AGE or _PERIOD; a number has \
                            its unit behind that, as in SESSION_AGE_SECONDS."
@@ -116,9 +124,15 @@ impl Usage {
             return;
         }
         let row = row_of(path, &self.crates);
+        for (phrase, line) in prose::banned(path, text) {
+            self.add(LanguageRule::Prose(phrase), &row, path, line);
+        }
         for definition in definitions::definitions(path, text) {
             let line = definition.line;
             if definition.is_sentence {
+                for (phrase, line) in prose::banned_in_name(definition.name, line) {
+                    self.add(LanguageRule::Prose(phrase), &row, path, line);
+                }
                 continue;
             }
             for word in names::banned(definition.name) {
@@ -396,6 +410,30 @@ mod tests {
         ] {
             assert_eq!(row_of(path, &crates), row, "{path}");
         }
+    }
+
+    #[test]
+    fn generated_files_licences_and_the_changelog_are_not_read() {
+        let text = "Whoever asks.\n";
+        for path in [
+            "CHANGELOG.md",
+            "docs/settings.md",
+            "a/LICENSE.md",
+            "www/x.generated.d.ts",
+        ] {
+            assert_eq!(usage(&[(path, text)]).counts(), WordCounts::new(), "{path}");
+        }
+        assert_ne!(
+            usage(&[("docs/errors.md", text)]).counts(),
+            WordCounts::new()
+        );
+    }
+
+    #[test]
+    fn the_names_of_tests_are_read_as_prose() {
+        let text = "#[test]\nfn a_place_is_found_by_whoever() {}\n";
+        let counts = usage(&[("a/x.rs", text)]).counts();
+        assert_eq!(counts.keys().collect::<Vec<_>>(), ["prose whoever"]);
     }
 
     #[test]

@@ -25,7 +25,7 @@ pub(super) struct Definition<'a> {
     pub(super) rest: &'a str,
     /// The line, from 1.
     pub(super) line: usize,
-    /// The name is a sentence, as those of tests are: it is no name of a thing.
+    /// The name is a sentence, as those of tests are: it is read as prose.
     pub(super) is_sentence: bool,
 }
 
