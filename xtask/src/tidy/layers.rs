@@ -9,6 +9,7 @@ use super::Finding;
 
 /// The slices from the lowest to the highest level. Those of one level may not use each other.
 pub(super) const LEVELS: &[&[&str]] = &[
+    &["public-suffix"],
     &["domain", "telemetry"],
     &["store"],
     &["live-redis", "store-postgres", "store-sqlite", "web"],

@@ -3,6 +3,7 @@
 use std::fmt;
 use std::net::IpAddr;
 
+use platform_public_suffix::registrable_domain;
 use unicode_security::{RestrictionLevel, RestrictionLevelDetection as _, skeleton};
 use url::Host;
 
@@ -99,7 +100,7 @@ impl DomainName {
         if !name.contains('.') {
             return Err(Wrong::SingleLabel);
         }
-        if psl::domain_str(&name).is_none() {
+        if registrable_domain(&name).is_none() {
             return Err(Wrong::PublicSuffix);
         }
         Ok(Self(name))

@@ -3,6 +3,7 @@
 use std::fmt;
 use std::str::FromStr;
 
+use platform_public_suffix::registrable_domain;
 use url::{Host, Url};
 
 /// The one origin of a platform, such as `https://games.example`. The auth service and every game
@@ -89,8 +90,8 @@ impl PlatformOrigin {
     /// public suffix (HTML, "same site").
     #[must_use]
     pub fn is_one_site_with(&self, other: &Self) -> bool {
-        psl::domain_str(&self.host)
-            .is_some_and(|domain| psl::domain_str(&other.host) == Some(domain))
+        registrable_domain(&self.host)
+            .is_some_and(|domain| registrable_domain(&other.host) == Some(domain))
     }
 
     /// `{auth_url}`: the origin of the auth service.
