@@ -41,6 +41,8 @@ const TESTS_ALONE: &[&str] = &[
     "test_dns",
     "test-pebble",
     "test_pebble",
+    "test-ports",
+    "test_ports",
     "test-postgres",
     "test_postgres",
     "test-redis",
