@@ -13,10 +13,10 @@ mod request;
 
 use std::collections::BTreeMap;
 use std::fs::File;
-use std::net::{Ipv4Addr, TcpListener};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use platform_test_ports::ReservedPort;
 use rcgen::{BasicConstraints, CertificateParams, CertifiedIssuer, IsCa, KeyPair};
 use serde_json::json;
 use tempfile::TempDir;
@@ -34,24 +34,23 @@ const PATIENCE: Duration = Duration::from_secs(60);
 #[derive(Debug)]
 pub struct TestPebble {
     folder: TempDir,
-    /// The ports of the ACME server and of its management.
-    ports: (u16, u16),
     dns: Dns,
     server: Option<Process>,
+    /// The ports of the ACME server and of its management.
+    ports: (ReservedPort, ReservedPort),
 }
 
 /// The DNS server.
 #[derive(Debug)]
 struct Dns {
-    port: u16,
-    management: u16,
     _server: Process,
+    port: ReservedPort,
+    management: ReservedPort,
 }
 
 impl Dns {
     fn start(folder: &Path) -> Self {
-        let (port, management) = (free_port(), free_port());
-        let of = |port: u16| format!("127.0.0.1:{port}");
+        let [port, management] = [(); 2].map(|()| ReservedPort::take().unwrap());
         let arguments = [
             "pebble-challtestsrv",
             "-defaultIPv4",
@@ -59,9 +58,9 @@ impl Dns {
             "-defaultIPv6",
             "",
             "-dns01",
-            &of(port),
+            &port.address().to_string(),
             "-management",
-            &of(management),
+            &management.address().to_string(),
             "-http01",
             "",
             "-https01",
@@ -72,9 +71,9 @@ impl Dns {
         let log = File::create(folder.join("dns.log")).unwrap();
         let server = Process::start(&arguments, &[], log);
         Self {
+            _server: server,
             port,
             management,
-            _server: server,
         }
     }
 }
@@ -102,11 +101,12 @@ impl TestPebble {
     fn with_accounts(tls_port: u16, account: Option<(&str, &str)>) -> Self {
         let folder = tempfile::tempdir().unwrap();
         certify(folder.path());
-        let ports = (free_port(), free_port());
+        let reserve = || ReservedPort::take().unwrap();
+        let ports = (reserve(), reserve());
         let path = |name: &str| folder.path().join(name).display().to_string();
         let settings = json!({ "pebble": {
-            "listenAddress": format!("127.0.0.1:{}", ports.0),
-            "managementListenAddress": format!("127.0.0.1:{}", ports.1),
+            "listenAddress": ports.0.address().to_string(),
+            "managementListenAddress": ports.1.address().to_string(),
             "certificate": path("server.pem"),
             "privateKey": path("server.key"),
             "httpPort": 1,
@@ -119,9 +119,9 @@ impl TestPebble {
         let dns = Dns::start(folder.path());
         let mut pebble = Self {
             folder,
-            ports,
             dns,
             server: None,
+            ports,
         };
         pebble.restart();
         pebble
@@ -135,7 +135,7 @@ impl TestPebble {
     pub fn restart(&mut self) {
         self.kill();
         let settings = self.folder.path().join("pebble.json");
-        let dns = format!("127.0.0.1:{}", self.dns.port);
+        let dns = self.dns.port.address().to_string();
         let arguments = [
             "pebble",
             "-config",
@@ -154,7 +154,7 @@ impl TestPebble {
             .open(self.log())
             .unwrap();
         self.server = Some(Process::start(&arguments, &fast, log));
-        request::wait_for(PATIENCE, || self.get(self.ports.0, "/dir").ok())
+        request::wait_for(PATIENCE, || self.get(&self.ports.0, "/dir").ok())
             .unwrap_or_else(|| panic!("pebble does not answer; {ADVICE}"));
     }
 
@@ -166,7 +166,7 @@ impl TestPebble {
     /// Returns the address of its directory.
     #[must_use]
     pub fn directory(&self) -> String {
-        format!("https://127.0.0.1:{}/dir", self.ports.0)
+        format!("https://{}/dir", self.ports.0.address())
     }
 
     /// Returns the file of the root certificate that verifies the server itself.
@@ -181,7 +181,7 @@ impl TestPebble {
     /// It does not answer.
     #[must_use]
     pub fn root(&self) -> String {
-        self.get(self.ports.1, "/roots/0").unwrap()
+        self.get(&self.ports.1, "/roots/0").unwrap()
     }
 
     /// Returns how many orders it has got, those before a restart included.
@@ -197,15 +197,15 @@ impl TestPebble {
     /// Returns the port where a program can publish TXT records: `POST /set-txt` and `/clear-txt`.
     #[must_use]
     pub const fn txt_port(&self) -> u16 {
-        self.dns.management
+        self.dns.management.number()
     }
 
     fn log(&self) -> PathBuf {
         self.folder.path().join("pebble.log")
     }
 
-    fn get(&self, port: u16, path: &str) -> std::io::Result<String> {
-        get(&self.ca(), port, path)
+    fn get(&self, port: &ReservedPort, path: &str) -> std::io::Result<String> {
+        get(&self.ca(), port.number(), path)
     }
 }
 
@@ -225,14 +225,4 @@ fn certify(folder: &Path) {
     ] {
         std::fs::write(folder.join(name), content).unwrap();
     }
-}
-
-/// Returns a port that nobody uses now.
-///
-/// # Panics
-/// There is none.
-#[must_use]
-pub fn free_port() -> u16 {
-    let free = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
-    free.local_addr().unwrap().port()
 }

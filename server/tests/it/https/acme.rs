@@ -14,7 +14,8 @@ use platform_server::config::tls::TlsMode;
 use platform_server::config::{Config, Secret};
 use platform_server::domain::certificate::CertificateSummary;
 use platform_server::entropy::{Entropy, SystemEntropy};
-use platform_test_pebble::{TestPebble, free_port};
+use platform_test_pebble::TestPebble;
+use platform_test_ports::ReservedPort;
 use rustls::pki_types::pem::PemObject as _;
 use rustls::pki_types::{CertificateDer, ServerName};
 use rustls::{ClientConfig, RootCertStore};
@@ -41,10 +42,10 @@ const PATIENCE: Duration = Duration::from_secs(60);
 struct Certified {
     app: TestApp,
     pebble: TestPebble,
-    port: u16,
+    port: ReservedPort,
 }
 
-/// The settings of a platform with certificates of this server.
+/// The settings of a platform with certificates of this server. With port 0, that server cannot prove names at it.
 fn settings(pebble: &TestPebble, port: u16) -> impl Fn(&mut Config) + use<> {
     let (directory, ca) = (pebble.directory(), pebble.ca());
     move |config| {
@@ -66,9 +67,9 @@ impl Certified {
 
     /// Starts one with changed settings, and waits until it has its own certificates.
     async fn with(change: impl FnOnce(&mut Config, &TestPebble)) -> Self {
-        let port = free_port();
-        let pebble = TestPebble::start(port);
-        let usual = settings(&pebble, port);
+        let port = ReservedPort::take().unwrap();
+        let pebble = TestPebble::start(port.number());
+        let usual = settings(&pebble, port.number());
         let app = TestApp::with(|config| {
             usual(config);
             change(config, &pebble);
@@ -264,7 +265,7 @@ async fn an_unknown_name_makes_no_order_and_ends_the_handshake() {
 #[tokio::test]
 async fn a_certificate_in_the_store_needs_no_order_and_no_acme_server() {
     let mut certified = Certified::start().await;
-    let (root, port) = (certified.pebble.root(), certified.port);
+    let (root, port) = (certified.pebble.root(), &certified.port);
     let first = shown(certified.address(), &root, DEMO).await;
     certified.until_there(3).await;
     certified.pebble.kill();
@@ -284,7 +285,7 @@ async fn a_certificate_in_the_store_needs_no_order_and_no_acme_server() {
     let again = kept::reseal(&both, &*platform.store, &entropy).await;
     assert_eq!(again.unwrap(), 0);
 
-    let usual = settings(&certified.pebble, port);
+    let usual = settings(&certified.pebble, port.number());
     let app = certified.app.restart(|config| {
         usual(config);
         config.key_secret = Some(Secret::new("b".repeat(32)));
@@ -356,10 +357,10 @@ async fn a_server_that_fails_is_asked_ever_less_and_certificates_stay_in_use() {
 
 #[tokio::test]
 async fn a_platform_that_cannot_get_its_own_certificates_is_degraded_until_it_has_them() {
-    let port = free_port();
-    let mut pebble = TestPebble::start(port);
+    let port = ReservedPort::take().unwrap();
+    let mut pebble = TestPebble::start(port.number());
     pebble.kill();
-    let app = TestApp::with(settings(&pebble, port)).await;
+    let app = TestApp::with(settings(&pebble, port.number())).await;
     // The start tries it once, and fails.
     let operations = app.running.operations.unwrap();
     let state = async || {
@@ -443,9 +444,9 @@ const ACCOUNT: (&str, &str) = (
 
 #[tokio::test]
 async fn an_authority_that_wants_an_account_of_its_own_gets_that_of_the_settings() {
-    let port = free_port();
-    let pebble = TestPebble::bound_to(port, ACCOUNT);
-    let stranger = TestApp::with(settings(&pebble, free_port())).await;
+    let port = ReservedPort::take().unwrap();
+    let pebble = TestPebble::bound_to(port.number(), ACCOUNT);
+    let stranger = TestApp::with(settings(&pebble, 0)).await;
     let operations = stranger.running.operations.unwrap();
     let mut looks = tokio::time::interval(Duration::from_millis(20));
     let refused = async {
@@ -458,7 +459,7 @@ async fn an_authority_that_wants_an_account_of_its_own_gets_that_of_the_settings
     tokio::time::timeout(PATIENCE, refused).await.unwrap();
     assert_eq!(pebble.orders(), 0);
 
-    let usual = settings(&pebble, port);
+    let usual = settings(&pebble, port.number());
     let app = TestApp::with(|config| {
         usual(config);
         config.tls.acme.eab_kid = Some(ACCOUNT.0.to_owned());
@@ -482,7 +483,8 @@ fn unproven(data: &Path, pebble: &TestPebble) -> Command {
 #[test]
 fn the_log_says_of_a_failed_order_its_name_the_challenge_the_reason_and_the_next_try() {
     // Nobody listens where the ACME server proves names.
-    let pebble = TestPebble::start(free_port());
+    let port = ReservedPort::take().unwrap();
+    let pebble = TestPebble::start(port.number());
     let data = tempfile::tempdir().unwrap();
     let mut server = Server::start(&mut unproven(data.path(), &pebble));
     let (line, _log) = server.find_in_log("a certificate could not be obtained");
@@ -558,8 +560,8 @@ async fn any_node_answers_the_challenge_of_another_one_and_each_certificate_is_r
 
     let (database, files) = (TestDatabase::new(), tempfile::tempdir().unwrap());
     // Names are proved at the first node.
-    let port = free_port();
-    let pebble = TestPebble::start(port);
+    let port = ReservedPort::take().unwrap();
+    let pebble = TestPebble::start(port.number());
     let node = async |port: u16| {
         let shared = crate::postgres::settings(&database, files.path());
         let usual = settings(&pebble, port);
@@ -569,9 +571,9 @@ async fn any_node_answers_the_challenge_of_another_one_and_each_certificate_is_r
         })
         .await
     };
-    let one = node(port).await;
+    let one = node(port.number()).await;
     until_there(&one, 2).await;
-    let other = node(free_port()).await;
+    let other = node(0).await;
     let root = pebble.root();
     let first = shown(other.running.address, &root, DEMO).await;
     assert_eq!(pebble.orders(), 3);

@@ -1,11 +1,12 @@
 //! TLS of the platform's own behind sockets that systemd opens: for visitors, for plain HTTP, for the operator.
 
-use std::net::{Ipv4Addr, SocketAddr};
+use std::net::SocketAddr;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
-use platform_test_pebble::{TestPebble, free_port};
+use platform_test_pebble::TestPebble;
+use platform_test_ports::ReservedPort;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpStream;
 
@@ -77,8 +78,9 @@ async fn ask(address: SocketAddr, host: &str, path: &str) -> String {
     answer
 }
 
-fn here(port: u16) -> SocketAddr {
-    SocketAddr::from((Ipv4Addr::LOCALHOST, port))
+/// Ports for visitors, for plain HTTP and for the operator: systemd is told which ones to listen on.
+fn three_ports() -> [ReservedPort; 3] {
+    [(); 3].map(|()| ReservedPort::take().unwrap())
 }
 
 async fn assert_ready_and_redirects(operations: SocketAddr, redirect: SocketAddr) {
@@ -95,7 +97,8 @@ async fn sockets_of_systemd_are_told_apart_by_their_names() {
     let folder = tempfile::tempdir().unwrap();
     let authority = Authority::new();
     authority.certify(folder.path(), "one", &NAMES);
-    let (operations, redirect, https) = (here(free_port()), here(free_port()), here(free_port()));
+    let ports = three_ports();
+    let [https, redirect, operations] = ports.each_ref().map(ReservedPort::address);
     let path = |name: &str| folder.path().join(name).display().to_string();
     // No server can listen at these addresses. By their order, visitors would get the first socket.
     let _server = Activated::start(
@@ -139,7 +142,7 @@ struct Recipe {
 }
 
 impl Recipe {
-    fn read(https: u16, redirect: u16, operations: u16) -> Self {
+    fn read([https, redirect, operations]: [u16; 3]) -> Self {
         let change = |text: &str| {
             let ports = [(":443", https), (":80", redirect), (":9090", operations)];
             let changed = ports.iter().fold(text.to_owned(), |text, (from, to)| {
@@ -170,7 +173,7 @@ impl Recipe {
             settings: change(settings),
             sockets: vec![
                 ("platform-server.socket", https.to_string()),
-                ("platform-server.socket", here(operations).to_string()),
+                ("platform-server.socket", format!("127.0.0.1:{operations}")),
                 ("redirect", redirect.to_string()),
             ],
         }
@@ -179,9 +182,10 @@ impl Recipe {
 
 #[tokio::test]
 async fn the_recipe_for_tls_with_systemd_works_as_it_is_written() {
-    let [https, redirect, operations] = [(); 3].map(|()| free_port());
-    let pebble = TestPebble::start(https);
-    let recipe = Recipe::read(https, redirect, operations);
+    let ports = three_ports();
+    let [https, redirect, operations] = ports.each_ref().map(ReservedPort::address);
+    let pebble = TestPebble::start(https.port());
+    let recipe = Recipe::read(ports.each_ref().map(ReservedPort::number));
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("platform.toml");
     std::fs::write(&file, &recipe.settings).unwrap();
@@ -196,10 +200,10 @@ async fn the_recipe_for_tls_with_systemd_works_as_it_is_written() {
         ],
         &["--config", file.to_str().unwrap()],
     );
-    assert_ready_and_redirects(here(operations), here(redirect)).await;
+    assert_ready_and_redirects(operations, redirect).await;
     // The first handshake waits for the certificate.
     let root = pebble.root();
-    let stream = acme::connect(here(https), &root, NAMES[0]).await.unwrap();
+    let stream = acme::connect(https, &root, NAMES[0]).await.unwrap();
     let (status, _) = acme::ask(stream, NAMES[0]).await;
     assert_eq!(status, 200);
 }
