@@ -9,10 +9,12 @@
 )]
 
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
-use std::net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream};
+use std::net::TcpStream;
 use std::os::unix::process::CommandExt as _;
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
+
+use platform_test_ports::ReservedPort;
 
 /// How to get Redis, if there is none.
 const ADVICE: &str = "these tests need Redis 7: run `cargo xtask test`, which installs it, or `sudo apt-get install \
@@ -38,11 +40,21 @@ const KEEPER: &str = r#"
 /// A running server, without data.
 #[derive(Debug)]
 pub struct TestRedis {
-    port: u16,
     /// The process id of the server.
     server: String,
-    /// Its input stays open while the server is needed.
-    keeper: Child,
+    keeper: Keeper,
+    port: ReservedPort,
+}
+
+/// The process of [`KEEPER`]. Its input stays open while the server is needed.
+#[derive(Debug)]
+struct Keeper(Child);
+
+impl Drop for Keeper {
+    fn drop(&mut self) {
+        drop(self.0.stdin.take());
+        let _ = self.0.wait();
+    }
 }
 
 impl TestRedis {
@@ -52,21 +64,21 @@ impl TestRedis {
     /// There is no Redis; the message says how to get it.
     #[must_use]
     pub fn start() -> Self {
-        Self::start_on(free_port(), &[])
+        Self::start_on(reserved_port(), &[])
     }
 
-    fn start_on(port: u16, options: &[&str]) -> Self {
-        let text = port.to_string();
+    fn start_on(port: ReservedPort, options: &[&str]) -> Self {
+        let text = port.number().to_string();
         let usual = ["--port", &text, "--bind", "127.0.0.1", "--dir", "/tmp"];
         let nothing_kept = ["--save", "", "--appendonly", "no"];
         Self::launch(port, &[&usual[..], &nothing_kept, options].concat())
     }
 
-    fn launch(port: u16, options: &[&str]) -> Self {
+    fn launch(port: ReservedPort, options: &[&str]) -> Self {
         let mut keeper = Command::new("sh")
             .args(["-c", KEEPER, "keeper", "redis-server"])
             .args(options)
-            .env("KEPT", format!("/tmp/{}", kept(port)))
+            .env("KEPT", format!("/tmp/{}", kept(&port)))
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .stderr(Stdio::null())
@@ -79,9 +91,9 @@ impl TestRedis {
         let output = keeper.stdout.take().unwrap();
         BufReader::new(output).read_line(&mut server).unwrap();
         let started = Self {
-            port,
             server: server.trim().to_owned(),
-            keeper,
+            keeper: Keeper(keeper),
+            port,
         };
         started.wait();
         started
@@ -90,7 +102,7 @@ impl TestRedis {
     /// Returns its address.
     #[must_use]
     pub fn url(&self) -> String {
-        format!("redis://127.0.0.1:{}", self.port)
+        format!("redis://{}", self.port.address())
     }
 
     /// Stops its process, which keeps its connections open but answers nothing.
@@ -111,8 +123,8 @@ impl TestRedis {
     /// Starts a killed server again, without data, at the same address.
     #[must_use]
     pub fn restart(self) -> Self {
-        let port = self.port;
-        drop(self);
+        let Self { keeper, port, .. } = self;
+        drop(keeper);
         Self::start_on(port, &[])
     }
 
@@ -123,7 +135,7 @@ impl TestRedis {
     pub fn follow(&self, primary: &Self) {
         let soon = primary.ask("CONFIG SET repl-diskless-sync-delay 0");
         assert_eq!(soon, "+OK\r\n");
-        let follows = self.ask(&format!("REPLICAOF 127.0.0.1 {}", primary.port));
+        let follows = self.ask(&format!("REPLICAOF 127.0.0.1 {}", primary.port.number()));
         assert_eq!(follows, "+OK\r\n");
         let is_there = |_| {
             self.ask("INFO replication")
@@ -140,8 +152,7 @@ impl TestRedis {
     }
 
     fn try_ask(&self, command: &str) -> std::io::Result<String> {
-        let address = SocketAddr::from((Ipv4Addr::LOCALHOST, self.port));
-        let mut stream = TcpStream::connect_timeout(&address, ATTEMPT)?;
+        let mut stream = TcpStream::connect_timeout(&self.port.address(), ATTEMPT)?;
         stream.set_read_timeout(Some(ATTEMPT))?;
         stream.write_all(format!("{command}\r\n").as_bytes())?;
         let mut answer = vec![0; 64 * 1024];
@@ -172,14 +183,13 @@ impl TestRedis {
     }
 }
 
-fn free_port() -> u16 {
-    let free = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
-    free.local_addr().unwrap().port()
+fn reserved_port() -> ReservedPort {
+    ReservedPort::take().unwrap()
 }
 
 /// The name of the file in which a server of a cluster, or a sentinel, keeps what it knows of others.
-fn kept(port: u16) -> String {
-    format!("test-redis-{port}.conf")
+fn kept(port: &ReservedPort) -> String {
+    format!("test-redis-{}.conf", port.number())
 }
 
 /// A sentinel that watches a server, and makes a replica of it the primary when it has been silent
@@ -195,13 +205,14 @@ impl TestSentinel {
     /// There is no Redis; the message says how to get it.
     #[must_use]
     pub fn watch(primary: &TestRedis, service: &str) -> Self {
-        let (port, watched) = (free_port(), primary.port);
-        let path = format!("/tmp/{}", kept(port));
+        let (port, watched) = (reserved_port(), primary.port.number());
+        let path = format!("/tmp/{}", kept(&port));
         let settings = format!(
-            "port {port}\nbind 127.0.0.1\ndir /tmp\n\
+            "port {}\nbind 127.0.0.1\ndir /tmp\n\
              sentinel monitor {service} 127.0.0.1 {watched} 1\n\
              sentinel down-after-milliseconds {service} 500\n\
-             sentinel failover-timeout {service} 2000\n"
+             sentinel failover-timeout {service} 2000\n",
+            port.number()
         );
         std::fs::write(&path, settings).unwrap();
         let sentinel = TestRedis::launch(port, &[&path, "--sentinel"]);
@@ -226,6 +237,8 @@ impl TestSentinel {
 pub struct TestRedisCluster {
     /// The servers.
     pub servers: [TestRedis; 3],
+    /// The ports at which the servers reach each other.
+    _buses: Vec<ReservedPort>,
 }
 
 impl TestRedisCluster {
@@ -237,11 +250,12 @@ impl TestRedisCluster {
     #[must_use]
     pub fn start() -> Self {
         let started = ["0 5460", "5461 10922", "10923 16383"].map(|slots| {
-            let (port, bus) = (free_port(), free_port().to_string());
-            let _ = std::fs::remove_file(format!("/tmp/{}", kept(port)));
-            let options = ["--cluster-enabled", "yes", "--cluster-port", &bus];
+            let (port, bus) = (reserved_port(), reserved_port());
+            let kept = kept(&port);
+            let _ = std::fs::remove_file(format!("/tmp/{kept}"));
+            let number = bus.number().to_string();
+            let options = ["--cluster-enabled", "yes", "--cluster-port", &number];
             let options = [&options[..], &["--cluster-node-timeout", "1000"]].concat();
-            let kept = kept(port);
             let options = [&options[..], &["--cluster-config-file", &kept]].concat();
             let server = TestRedis::start_on(port, &options);
             let added = server.ask(&format!("CLUSTER ADDSLOTSRANGE {slots}"));
@@ -250,11 +264,18 @@ impl TestRedisCluster {
         });
         let [(first, _), others @ ..] = &started;
         for (other, bus) in others {
-            let met = first.ask(&format!("CLUSTER MEET 127.0.0.1 {} {bus}", other.port));
+            let (port, bus) = (other.port.number(), bus.number());
+            let met = first.ask(&format!("CLUSTER MEET 127.0.0.1 {port} {bus}"));
             assert_eq!(met, "+OK\r\n");
         }
+        let mut buses = Vec::new();
+        let servers = started.map(|(server, bus)| {
+            buses.push(bus);
+            server
+        });
         let cluster = Self {
-            servers: started.map(|(server, _)| server),
+            servers,
+            _buses: buses,
         };
         cluster.wait();
         cluster
@@ -290,12 +311,5 @@ impl TestRedisCluster {
                 server.ask("CLUSTER NODES")
             );
         }
-    }
-}
-
-impl Drop for TestRedis {
-    fn drop(&mut self) {
-        drop(self.keeper.stdin.take());
-        let _ = self.keeper.wait();
     }
 }
