@@ -1,9 +1,10 @@
 //! Files on S3: one server, which keeps the objects in a folder.
 
-use std::net::{Ipv4Addr, SocketAddr, TcpStream};
+use std::net::{SocketAddr, TcpStream};
 use std::path::{Path, PathBuf};
 
 use anyhow::Result;
+use platform_test_ports::ReservedPort;
 
 use crate::poll;
 use crate::process::{Process, User, find, guarded, make_folder};
@@ -24,6 +25,7 @@ pub struct Files {
     folder: PathBuf,
     /// Where it listens.
     pub address: SocketAddr,
+    _port: ReservedPort,
 }
 
 impl Files {
@@ -38,12 +40,14 @@ impl Files {
             None => find("s3s-fs", "s3s-fs, on crates.io")?,
         };
         make_folder(&folder.join("s3").join(BUCKET), User::Same)?;
-        let address = SocketAddr::from((Ipv4Addr::LOCALHOST, crate::free_port()?));
+        let port = crate::reserve_port()?;
+        let address = port.address();
         let mut files = Self {
             process: launch(folder, &program, address)?,
             program,
             folder: folder.to_owned(),
             address,
+            _port: port,
         };
         files.wait()?;
         Ok(files)

@@ -14,10 +14,10 @@ mod process;
 mod redis;
 mod relay;
 
-use std::net::{Ipv4Addr, SocketAddr, TcpListener};
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
+use platform_test_ports::ReservedPort;
 use tempfile::TempDir;
 
 pub use self::balancer::Balancer;
@@ -65,6 +65,8 @@ pub struct Cluster {
     /// The databases.
     pub postgres: PostgresPair,
     folder: TempDir,
+    /// That of the balancer, if the plan names none.
+    _port: Option<ReservedPort>,
 }
 
 impl Cluster {
@@ -85,10 +87,11 @@ impl Cluster {
         let redis = Redis::start(folder.path())?;
         tell("starting an S3 server");
         let files = Files::start(folder.path(), plan.s3.as_deref())?;
-        let port = match plan.port {
-            0 => free_port()?,
-            chosen => chosen,
+        let reserved = match plan.port {
+            0 => Some(reserve_port()?),
+            _ => None,
         };
+        let port = reserved.as_ref().map_or(plan.port, ReservedPort::number);
         let config = plan.config.as_ref().map(|text| {
             let file = folder.path().join("platform.toml");
             std::fs::write(&file, text).map(|()| file)
@@ -122,6 +125,7 @@ impl Cluster {
             files,
             postgres,
             folder,
+            _port: reserved,
         })
     }
 
@@ -141,11 +145,9 @@ fn temporary_folder() -> Result<TempDir> {
     Ok(folder)
 }
 
-/// A port that was free a moment ago.
-fn free_port() -> Result<u16> {
-    let any = SocketAddr::from((Ipv4Addr::LOCALHOST, 0));
-    let listener = TcpListener::bind(any).context("no port is free")?;
-    Ok(listener.local_addr()?.port())
+/// A port for a program, which keeps it when it is started again.
+fn reserve_port() -> Result<ReservedPort> {
+    ReservedPort::take().context("no port can be reserved")
 }
 
 /// 32 random bytes in hex, for `PLATFORM_KEY_SECRET`, which all nodes share.

@@ -2,13 +2,14 @@
 
 use std::fs::OpenOptions;
 use std::io::{Read as _, Write as _};
-use std::net::{Ipv4Addr, SocketAddr, TcpStream};
+use std::net::{SocketAddr, TcpStream};
 use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitStatus};
 use std::time::Duration;
 
 use anyhow::{Context, Result};
+use platform_test_ports::ReservedPort;
 
 use crate::clock;
 use crate::poll;
@@ -51,6 +52,7 @@ pub struct Node {
     /// The relays before PostgreSQL, if the plan asks for them.
     pub relays: Vec<Relay>,
     start: Start,
+    _ports: [ReservedPort; 2],
 }
 
 /// How the node is started, to start it again.
@@ -66,22 +68,22 @@ struct Start {
 impl Node {
     pub(crate) fn start(shared: &Shared<'_>, number: usize) -> Result<Self> {
         let name = format!("node-{number}");
-        let address = SocketAddr::from((Ipv4Addr::LOCALHOST, crate::free_port()?));
-        let operations = SocketAddr::from((Ipv4Addr::LOCALHOST, crate::free_port()?));
+        let ports = [crate::reserve_port()?, crate::reserve_port()?];
+        let [address, operations] = ports.each_ref().map(ReservedPort::address);
         let data = shared.folder.join(&name);
         make_folder(&data, User::Same)?;
         // The demo game's backends write to one file, so that its scores are the same on all nodes.
         let demo = shared.folder.join("demo");
         let mut relays = Vec::new();
-        let mut ports = shared.postgres.ports();
+        let mut databases = shared.postgres.ports();
         if shared.relayed {
-            for port in &mut ports {
+            for port in &mut databases {
                 let relay = Relay::start(*port)?;
                 *port = relay.port;
                 relays.push(relay);
             }
         }
-        let database = |name| PostgresPair::url_at(ports, name);
+        let database = |name| PostgresPair::url_at(databases, name);
         let own = [
             ("PLATFORM_ORIGIN", shared.origin.clone()),
             ("PLATFORM_LISTEN", address.to_string()),
@@ -112,6 +114,7 @@ impl Node {
             operations,
             relays,
             start,
+            _ports: ports,
         })
     }
 

@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use anyhow::{Context, Result};
+use platform_test_ports::ReservedPort;
 
 use crate::poll;
 use crate::process::{Process, User, find, guarded, make_folder, run};
@@ -39,6 +40,7 @@ pub struct Postgres {
     data: PathBuf,
     /// Where it listens, under 127.0.0.1.
     pub port: u16,
+    _reserved: ReservedPort,
 }
 
 /// A primary and its standby.
@@ -118,7 +120,8 @@ impl PostgresPair {
 
 impl Postgres {
     fn start(name: &'static str, folder: &Path, programs: &Path, data: PathBuf) -> Result<Self> {
-        let port = crate::free_port()?;
+        let reserved = crate::reserve_port()?;
+        let port = reserved.number();
         let mut server = Self {
             process: launch(name, folder, programs, &data, port)?,
             name,
@@ -126,6 +129,7 @@ impl Postgres {
             programs: programs.to_owned(),
             data,
             port,
+            _reserved: reserved,
         };
         server.wait()?;
         Ok(server)

@@ -1,10 +1,11 @@
 //! Redis: what nodes share and may lose.
 
 use std::io::{Read as _, Write as _};
-use std::net::{Ipv4Addr, SocketAddr, TcpStream};
+use std::net::{SocketAddr, TcpStream};
 use std::path::{Path, PathBuf};
 
 use anyhow::Result;
+use platform_test_ports::ReservedPort;
 
 use crate::poll;
 use crate::process::{Process, User, find, guarded};
@@ -15,14 +16,14 @@ pub struct Redis {
     /// The program.
     pub process: Process,
     folder: PathBuf,
-    port: u16,
+    port: ReservedPort,
 }
 
 impl Redis {
     pub(crate) fn start(folder: &Path) -> Result<Self> {
-        let port = crate::free_port()?;
+        let port = crate::reserve_port()?;
         let mut redis = Self {
-            process: launch(folder, port)?,
+            process: launch(folder, &port)?,
             folder: folder.to_owned(),
             port,
         };
@@ -35,18 +36,18 @@ impl Redis {
     /// # Errors
     /// It does not start, or does not answer within a minute.
     pub fn restart(&mut self) -> Result<()> {
-        self.process = launch(&self.folder, self.port)?;
+        self.process = launch(&self.folder, &self.port)?;
         self.wait()
     }
 
     /// Its address, for `PLATFORM_REDIS_URL`.
     #[must_use]
     pub fn url(&self) -> String {
-        format!("redis://127.0.0.1:{}", self.port)
+        format!("redis://{}", self.port.address())
     }
 
     fn wait(&mut self) -> Result<()> {
-        let address = SocketAddr::from((Ipv4Addr::LOCALHOST, self.port));
+        let address = self.port.address();
         let process = &mut self.process;
         poll::until("Redis to answer", || {
             process.check()?;
@@ -55,9 +56,9 @@ impl Redis {
     }
 }
 
-fn launch(folder: &Path, port: u16) -> Result<Process> {
+fn launch(folder: &Path, port: &ReservedPort) -> Result<Process> {
     let mut command = guarded(&find("redis-server", "redis-server")?, User::Same)?;
-    command.args(["--bind", "127.0.0.1", "--port", &port.to_string()]);
+    command.args(["--bind", "127.0.0.1", "--port", &port.number().to_string()]);
     command.args(["--save", "", "--appendonly", "no", "--dir", "/tmp"]);
     Process::start("redis", folder, &mut command)
 }
