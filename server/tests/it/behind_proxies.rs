@@ -1,12 +1,12 @@
 //! The configurations of `deploy/` for nginx, Caddy and haproxy, each run in front of a server: pages,
 //! tokens, log streams, WebSockets and uploads pass through, and no visitor chooses an address.
 
-use std::net::{Ipv4Addr, SocketAddr, TcpListener};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 
 use platform_server::config::Config;
 use platform_server::domain::audit::Actor;
+use platform_test_ports::ReservedPort;
 use tokio::time::Instant;
 
 use crate::proxy::echo;
@@ -29,6 +29,8 @@ struct Proxy {
     visitor: Visitor,
     /// Its files, which are removed with it.
     folder: tempfile::TempDir,
+    /// For HTTPS and HTTP.
+    _ports: [ReservedPort; 2],
 }
 
 impl Drop for Proxy {
@@ -36,11 +38,6 @@ impl Drop for Proxy {
         let _ = self.child.kill();
         let _ = self.child.wait();
     }
-}
-
-fn free_port() -> u16 {
-    let socket = TcpListener::bind("127.0.0.1:0").unwrap();
-    socket.local_addr().unwrap().port()
 }
 
 /// Returns a file of `deploy/` with the addresses and names of this test.
@@ -154,45 +151,41 @@ impl Kind {
 
     /// Runs the proxy, and waits until it passes requests on.
     async fn run(self, app: &TestApp) -> Proxy {
+        let folder = tempfile::tempdir().unwrap();
+        let ports = [(); 2].map(|()| ReservedPort::take().unwrap());
+        let [https, http] = &ports;
+        let visitor = Visitor {
+            https: https.address(),
+            http: http.address(),
+            client: certify(folder.path()),
+        };
+        let mut command = self.command(app, folder.path(), (https.number(), http.number()));
+        let log = std::fs::File::create(folder.path().join("log")).unwrap();
+        command
+            .stdin(Stdio::null())
+            .stdout(Stdio::null())
+            .stderr(log);
+        let mut proxy = Proxy {
+            child: command.spawn().unwrap(),
+            visitor,
+            folder,
+            _ports: ports,
+        };
         let start = Instant::now();
-        loop {
-            assert!(start.elapsed() < NEVER, "{self:?} does not start");
-            let folder = tempfile::tempdir().unwrap();
-            let ports = (free_port(), free_port());
-            let at = |port| SocketAddr::from((Ipv4Addr::LOCALHOST, port));
-            let visitor = Visitor {
-                https: at(ports.0),
-                http: at(ports.1),
-                client: certify(folder.path()),
-            };
-            let mut command = self.command(app, folder.path(), ports);
-            let log = std::fs::File::create(folder.path().join("log")).unwrap();
-            command
-                .stdin(Stdio::null())
-                .stdout(Stdio::null())
-                .stderr(log);
-            let child = command.spawn().unwrap();
-            let mut proxy = Proxy {
-                child,
-                visitor,
-                folder,
-            };
-            // Somebody else may take a port before the proxy does; then it ends.
-            while start.elapsed() < NEVER && proxy.child.try_wait().unwrap().is_none() {
-                // The console's address, which is the same wherever games are.
-                if proxy
-                    .visitor
-                    .try_ask("GET /", "", "")
-                    .await
-                    .is_some_and(|answer| answer.starts_with("HTTP/1.1 200"))
-                {
-                    return proxy;
-                }
-                tokio::task::yield_now().await;
+        while start.elapsed() < NEVER && proxy.child.try_wait().unwrap().is_none() {
+            // The console's address, which is the same wherever games are.
+            if proxy
+                .visitor
+                .try_ask("GET /", "", "")
+                .await
+                .is_some_and(|answer| answer.starts_with("HTTP/1.1 200"))
+            {
+                return proxy;
             }
-            let log = std::fs::read_to_string(proxy.folder.path().join("log"));
-            eprintln!("{self:?} ended: {}", log.unwrap_or_default());
+            tokio::task::yield_now().await;
         }
+        let log = std::fs::read_to_string(proxy.folder.path().join("log"));
+        panic!("{self:?} does not start: {}", log.unwrap_or_default());
     }
 }
 

@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use platform_server::config::names::{PREFIX, SETTINGS};
+use platform_test_ports::ReservedPort;
 use serde_json::Value;
 
 use crate::program::{Server, one_line, program};
@@ -188,7 +189,9 @@ fn the_nodes_of_kubernetes_read_their_settings_and_may_do_little() {
 fn the_probes_ask_what_the_server_answers() {
     let container = kubernetes("deployment")["spec"]["template"]["spec"]["containers"][0].take();
     let data = tempfile::tempdir().unwrap();
-    let port = free_port();
+    // `ready` is told the port before the server listens.
+    let reserved = ReservedPort::take().unwrap();
+    let port = reserved.number();
     let mut command = program(data.path());
     command.env("PLATFORM_OPERATIONS_LISTEN", format!("0.0.0.0:{port}"));
     let server = Server::start(&mut command);
@@ -227,11 +230,6 @@ fn get(port: u16, path: &str) -> String {
     let mut answer = String::new();
     stream.read_to_string(&mut answer).unwrap();
     answer
-}
-
-fn free_port() -> u16 {
-    let socket = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
-    socket.local_addr().unwrap().port()
 }
 
 #[test]

@@ -9,6 +9,7 @@ use platform_server::domain::takedown::Change;
 use platform_server::projects::domains::look_at_domains;
 use platform_server::projects::domains::records::{Permission, Records};
 use platform_test_dns::{A, AAAA, RData, TestDns};
+use platform_test_ports::ReservedPort;
 use reqwest::{Method, StatusCode};
 use serde_json::{Value, json};
 
@@ -202,12 +203,10 @@ async fn a_game_has_its_own_session_at_its_domain() {
 
 #[tokio::test]
 async fn names_that_cannot_be_a_domain_are_refused() {
-    let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
-    let port = listener.local_addr().unwrap().port();
-    drop(listener);
+    let port = ReservedPort::take().unwrap();
     let app = TestApp::with(|config| {
-        config.listen = format!("127.0.0.1:{port}").parse().unwrap();
-        let games = format!("http://all.games.localhost:{port}");
+        config.listen = port.address();
+        let games = format!("http://all.games.localhost:{}", port.number());
         config.games_origin = Some(games.parse().unwrap());
     });
     let app = app.await;

@@ -13,6 +13,7 @@ use platform_server::domain::log::{LogEntry, LogId, NewLogRecords};
 use platform_server::domain::page::PageId;
 use platform_server::entropy::{Entropy, SystemEntropy};
 use platform_server::store::{self, SchemaPolicy};
+use platform_test_ports::ReservedPort;
 use platform_test_postgres::TestDatabase;
 use sha2::{Digest as _, Sha256};
 use tokio::time::Instant;
@@ -226,9 +227,10 @@ async fn a_folder_moves_while_the_program_is_killed_and_a_server_goes_on_with_ev
     let folder = tempfile::tempdir().unwrap();
     let data = folder.path();
 
-    let server = Server::start(&mut program(data));
-    // The address is a part of each token.
-    let listen = format!("127.0.0.1:{}", server.port);
+    // The address is a part of each token, so every server of this test has the same.
+    let port = ReservedPort::take().unwrap();
+    let listen = port.address().to_string();
+    let server = Server::start(program(data).env("PLATFORM_LISTEN", &listen));
     let known = Known::of(&server);
     let refused = moving(data, &main, &logs, &settings).output().unwrap();
     assert_eq!(refused.status.code(), Some(1));

@@ -3,6 +3,7 @@
 
 use std::collections::BTreeMap;
 
+use platform_test_ports::ReservedPort;
 use reqwest::{Method, StatusCode};
 use url::Url;
 
@@ -10,18 +11,14 @@ use crate::support::{Answer, TestApp, send};
 
 /// A platform whose games are on a site of their own.
 pub(super) async fn apart() -> TestApp {
-    let port = free_port();
+    // The games' origin contains the port before the server listens there. Afterwards, the server itself keeps it.
+    let port = ReservedPort::take().unwrap();
     TestApp::with(|config| {
-        config.listen = format!("127.0.0.1:{port}").parse().unwrap();
-        config.games_origin = Some(format!("http://games.localhost:{port}").parse().unwrap());
+        config.listen = port.address();
+        let games = format!("http://games.localhost:{}", port.number());
+        config.games_origin = Some(games.parse().unwrap());
     })
     .await
-}
-
-/// Returns a port that nobody listens on: the games' origin contains it before the server starts.
-pub(super) fn free_port() -> u16 {
-    let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
-    listener.local_addr().unwrap().port()
 }
 
 pub(super) fn games(app: &TestApp, label: &str) -> String {

@@ -1,14 +1,15 @@
 //! An S3 server of one test, and a proxy in front of it that counts, cuts off, and stays silent.
 
-use std::net::{SocketAddr, TcpListener as Listener};
+use std::net::SocketAddr;
 use std::os::unix::process::CommandExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
-use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU16, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicI64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use platform_server::config::{S3Settings, Secret};
+use platform_test_ports::ReservedPort;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::watch;
@@ -43,12 +44,14 @@ pub(crate) struct Bucket {
     folder: tempfile::TempDir,
     process: Mutex<Option<Child>>,
     pub(crate) proxy: Arc<Proxy>,
+    /// Where the server listens, also when it is started again.
+    port: ReservedPort,
 }
 
 /// What the proxy does. Bytes that may still pass are counted in both directions.
 pub(crate) struct Proxy {
     address: SocketAddr,
-    server: AtomicU16,
+    server: SocketAddr,
     up: AtomicI64,
     down: AtomicI64,
     silent: AtomicBool,
@@ -63,11 +66,13 @@ impl Bucket {
     pub(crate) async fn start() -> Self {
         let folder = tempfile::tempdir().unwrap();
         std::fs::create_dir_all(folder.path().join(BUCKET)).unwrap();
-        let proxy = Proxy::start().await;
+        let port = ReservedPort::take().unwrap();
+        let proxy = Proxy::start(port.address()).await;
         let bucket = Self {
             folder,
             process: Mutex::new(None),
             proxy,
+            port,
         };
         bucket.run();
         bucket
@@ -76,24 +81,13 @@ impl Bucket {
     /// Starts the server, the first time or again.
     pub(crate) fn run(&self) {
         let start = Instant::now();
-        loop {
-            assert!(start.elapsed() < PATIENCE, "{PROGRAM} does not start");
-            // Somebody else may take the port before the server does; then it ends at once.
-            let port = Listener::bind("127.0.0.1:0")
-                .unwrap()
-                .local_addr()
-                .unwrap()
-                .port();
-            let mut child = spawn(self.folder.path(), port);
-            while start.elapsed() < PATIENCE && child.try_wait().unwrap().is_none() {
-                if std::net::TcpStream::connect(("127.0.0.1", port)).is_ok() {
-                    self.proxy.server.store(port, Ordering::SeqCst);
-                    *self.process.lock().unwrap() = Some(child);
-                    return;
-                }
-                std::thread::yield_now();
-            }
+        let mut child = spawn(self.folder.path(), self.port.number());
+        while std::net::TcpStream::connect(self.port.address()).is_err() {
+            let is_starting = child.try_wait().unwrap().is_none() && start.elapsed() < PATIENCE;
+            assert!(is_starting, "{PROGRAM} does not start");
+            std::thread::yield_now();
         }
+        *self.process.lock().unwrap() = Some(child);
     }
 
     /// Kills the server, as `kill -9` does.
@@ -173,11 +167,11 @@ fn program() -> PathBuf {
 }
 
 impl Proxy {
-    async fn start() -> Arc<Self> {
+    async fn start(server: SocketAddr) -> Arc<Self> {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let proxy = Arc::new(Self {
             address: listener.local_addr().unwrap(),
-            server: AtomicU16::new(0),
+            server,
             up: AtomicI64::new(i64::MAX),
             down: AtomicI64::new(i64::MAX),
             silent: AtomicBool::new(false),
@@ -250,8 +244,7 @@ impl Proxy {
     }
 
     async fn pass(&self, mut client: TcpStream) -> std::io::Result<()> {
-        let server = ("127.0.0.1", self.server.load(Ordering::SeqCst));
-        let mut server = TcpStream::connect(server).await?;
+        let mut server = TcpStream::connect(self.server).await?;
         let (mut sent, mut received) = (vec![0; 65_536], vec![0; 65_536]);
         let mut passed = 0;
         loop {

@@ -8,6 +8,7 @@ use axum::http::{StatusCode, header};
 use axum::routing::get;
 use platform_openid::IdentityProvider;
 use platform_server::config::{Config, Secret};
+use platform_test_ports::ReservedPort;
 use serde_json::json;
 use tokio::net::TcpListener;
 use tokio::task::JoinSet;
@@ -30,12 +31,9 @@ impl Metadata {
         Self::listen(listener, path, says)
     }
 
-    /// Listens where one listened that has ended.
-    async fn start_again(issuer: &str) -> Self {
-        let (_, port) = issuer.rsplit_once(':').unwrap();
-        let listener = TcpListener::bind(format!("127.0.0.1:{port}"))
-            .await
-            .unwrap();
+    /// Listens on a port where another one may follow.
+    async fn start_on(port: &ReservedPort) -> Self {
+        let listener = TcpListener::bind(port.address()).await.unwrap();
         Self::listen(listener, "", good)
     }
 
@@ -196,9 +194,9 @@ async fn a_provider_that_was_down_is_asked_again() {
 
 #[tokio::test]
 async fn a_provider_that_dies_while_somebody_signs_in_changes_nothing_and_is_used_again() {
-    let provider = Metadata::start("", good).await;
-    let issuer = provider.issuer.clone();
-    let app = platform_with(vec![named("one", &issuer)]).await;
+    let port = ReservedPort::take().unwrap();
+    let provider = Metadata::start_on(&port).await;
+    let app = platform_with(vec![named("one", &provider.issuer)]).await;
     let mut browser = Browser::new(&app);
     let guest = browser.token().await.claims();
     let chosen = browser.choose("one", &game(&app)).await;
@@ -216,7 +214,7 @@ async fn a_provider_that_dies_while_somebody_signs_in_changes_nothing_and_is_use
     assert_eq!(chosen.setback(), unavailable);
     assert_eq!(browser.token().await.claims().sub, guest.sub);
 
-    let provider = Metadata::start_again(&issuer).await;
+    let provider = Metadata::start_on(&port).await;
     let chosen = browser.choose("one", &game(&app)).await;
     assert!(chosen.location().starts_with(&provider.issuer));
     assert_eq!(browser.token().await.claims().sub, guest.sub);
@@ -242,9 +240,8 @@ async fn metadata_that_cannot_be_believed_begin_nothing() {
     let methods = json!(["private_key_jwt"]);
     let auth = "token_endpoint_auth_methods_supported";
     let method = Metadata::start("", with(auth, methods)).await;
-    let closed = TcpListener::bind("127.0.0.1:0").await.unwrap();
-    let nobody = format!("http://{}", closed.local_addr().unwrap());
-    drop(closed);
+    let closed = ReservedPort::take().unwrap();
+    let nobody = format!("http://{}", closed.address());
     let all = [
         ("slash", slash.issuer.as_str()),
         ("other", &other.issuer),
