@@ -6,6 +6,7 @@ use bytes::Bytes;
 use platform_protocol::names::Environment;
 use platform_server::domain::project::Project;
 use platform_server::projects::deploy::Target;
+use platform_test_ports::ReservedPort;
 use reqwest::Method;
 use tokio::time::timeout;
 
@@ -485,10 +486,8 @@ async fn a_backend_that_cannot_be_reached_is_a_problem() {
     use platform_server::web::request_id::RequestId;
 
     let origin = platform_server::origin::PlatformOrigin::local(8787);
-    // A port that was free a moment ago, and on which nothing listens.
-    let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
-    let address = listener.local_addr().unwrap();
-    drop(listener);
+    let closed = ReservedPort::take().unwrap();
+    let address = closed.address();
     let settings = Settings::new(
         &Config::default(),
         (&origin, &origin),

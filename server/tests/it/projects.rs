@@ -1,6 +1,7 @@
 //! The project API: projects, deploys, test players, backends.
 
 use platform_protocol::claims::PrincipalKind;
+use platform_test_ports::ReservedPort;
 use reqwest::Method;
 use serde_json::{Value, json};
 
@@ -615,9 +616,8 @@ async fn a_backend_is_tried_when_it_is_saved() {
     let there = set(Some(format!("http://{address}"))).await;
     assert_eq!(there["trial"]["reached"], true, "{there}");
     assert_eq!(there["trial"]["status"], 200);
-    let free = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
-    let nobody = free.local_addr().unwrap();
-    drop(free);
+    let closed = ReservedPort::take().unwrap();
+    let nobody = closed.address();
     let away = set(Some(format!("http://{nobody}"))).await;
     assert_eq!(away["trial"]["reached"], false, "{away}");
     assert_eq!(

@@ -3,6 +3,7 @@
 use axum::Router;
 use axum::routing::get;
 use platform_server::config::{Period, Rate};
+use platform_test_ports::ReservedPort;
 use reqwest::{Method, RequestBuilder};
 use serde_json::{Value, json};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
@@ -128,13 +129,11 @@ async fn answers_of_a_backend_and_about_one_have_a_request_id() {
     );
     tokio::spawn(async move { axum::serve(listener, theirs).await });
     let silent = TcpListener::bind("127.0.0.1:0").await.unwrap();
-    let closed = TcpListener::bind("127.0.0.1:0").await.unwrap();
-    let gone = closed.local_addr().unwrap();
-    drop(closed);
+    let closed = ReservedPort::take().unwrap();
     for (backend, path, status) in [
         (here, "/api/x", 200),
         (here, "/api/nowhere", 404),
-        (gone, "/api/x", 502),
+        (closed.address(), "/api/x", 502),
         (silent.local_addr().unwrap(), "/api/x", 504),
     ] {
         app.set_backend(&format!("http://{backend}"), &["/api/"])

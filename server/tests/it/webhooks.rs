@@ -10,6 +10,7 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use platform_server::clock::Clock as _;
 use platform_server::domain::error_alert::WaitingAlert;
+use platform_test_ports::ReservedPort;
 use reqwest::Method;
 use serde_json::{Value, json};
 use tokio::net::TcpListener;
@@ -345,9 +346,8 @@ async fn a_test_says_at_once_what_came_of_it() {
     let got = receiver.next().await;
     assert!(got.is_signed_with(&new) && !got.is_signed_with(&old));
     // Nobody listens there.
-    let closed = TcpListener::bind("127.0.0.1:0").await.unwrap();
-    let url = format!("http://{}/", closed.local_addr().unwrap());
-    drop(closed);
+    let closed = ReservedPort::take().unwrap();
+    let url = format!("http://{}/", closed.address());
     set(&owner, &url).await;
     let told = test(&owner).await;
     assert_eq!(told["status"], Value::Null);

@@ -23,6 +23,7 @@ use platform_store::{
     SchemaPolicy, Store, StoreError,
 };
 use platform_store_conformance::{Needle, Place, TwoHandles, concurrent_suite, suite};
+use platform_test_ports::ReservedPort;
 use platform_test_postgres::TestDatabase;
 use tokio::net::TcpListener;
 use tokio::time::Instant;
@@ -297,10 +298,8 @@ async fn log_records_may_lie_in_a_database_of_their_own() {
 #[tokio::test]
 async fn a_database_of_log_records_that_is_down_is_named_by_its_own_setting() {
     let main = TestDatabase::new();
-    let nobody = TcpListener::bind("127.0.0.1:0").await.unwrap();
-    let port = nobody.local_addr().unwrap().port();
-    drop(nobody);
-    let logs = format!("postgres://platform@127.0.0.1:{port}/logs");
+    let closed = ReservedPort::take().unwrap();
+    let logs = format!("postgres://platform@{}/logs", closed.address());
     let main_url = main.url();
     let open = PostgresStore::open(&main_url, Some(&logs), SchemaPolicy::Upgrade);
     let error = open.await.unwrap_err();

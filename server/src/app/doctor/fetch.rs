@@ -87,6 +87,7 @@ impl Fetcher {
 mod tests {
     use axum::Router;
     use axum::routing::get;
+    use platform_test_ports::ReservedPort;
     use tokio::net::TcpListener;
     use tokio::task::JoinSet;
     use tokio::time::Instant;
@@ -147,10 +148,9 @@ mod tests {
     #[tokio::test]
     async fn an_address_that_is_none_or_where_nobody_listens_is_an_error() {
         let fetcher = Fetcher::new(false).unwrap();
-        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
-        let closed = format!("http://{}/", listener.local_addr().unwrap());
-        drop(listener);
-        let refused = fetcher.get(&closed, None).await.unwrap_err();
+        let closed = ReservedPort::take().unwrap();
+        let url = format!("http://{}/", closed.address());
+        let refused = fetcher.get(&url, None).await.unwrap_err();
         assert!(refused.contains("refused"), "{refused}");
         assert!(fetcher.get("http://[::1/", None).await.is_err());
     }

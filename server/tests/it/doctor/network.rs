@@ -6,7 +6,7 @@ use std::sync::atomic::Ordering;
 use platform_server::app::doctor::State;
 use platform_server::clock::{ManualClock, SystemClock};
 use platform_server::config::Config;
-use tokio::net::TcpListener;
+use platform_test_ports::ReservedPort;
 
 use super::{by, examined, the};
 use crate::sign_in::providers::{Metadata, good, named};
@@ -19,12 +19,6 @@ fn settings(app: &TestApp, data: &tempfile::TempDir) -> Config {
         listen: app.running.address,
         ..app.running.state.platform.config.clone()
     }
-}
-
-/// A port at which nobody listens.
-async fn closed_port() -> u16 {
-    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
-    listener.local_addr().unwrap().port()
 }
 
 #[tokio::test]
@@ -57,7 +51,9 @@ async fn an_address_that_leads_elsewhere_or_nowhere_is_said() {
     let other = TestApp::with(|config| {
         config.origin = Some("http://other.localhost:8787".parse().unwrap());
     });
-    let (good, other, nobody) = (settings(&app, &data), other.await, closed_port().await);
+    let (good, other) = (settings(&app, &data), other.await);
+    let closed = ReservedPort::take().unwrap();
+    let nobody = closed.number();
     let at = |host: &str, port: u16| Some(format!("http://{host}:{port}").parse().unwrap());
     let visits = async |config: &Config| {
         let findings = examined(config, Arc::new(SystemClock)).await;
@@ -107,7 +103,8 @@ async fn each_provider_is_asked_and_the_clock_compared_with_the_first() {
     ];
     down.down.store(1, Ordering::SeqCst);
     let other = Metadata::start("", |_| good("https://evil.example")).await;
-    let nobody = format!("http://id.localhost:{}", closed_port().await);
+    let closed = ReservedPort::take().unwrap();
+    let nobody = format!("http://id.localhost:{}", closed.number());
     let config = Config {
         identity_providers: vec![
             named("one", &one.issuer),

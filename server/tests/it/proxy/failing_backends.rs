@@ -3,8 +3,8 @@
 use axum::Router;
 use axum::http::{Method, StatusCode};
 use axum::routing::get;
+use platform_test_ports::ReservedPort;
 use tokio::io::AsyncWriteExt as _;
-use tokio::net::TcpListener;
 
 use super::{answer_raw, read_head, serve, serve_raw, soon};
 use crate::support::{TestApp, send};
@@ -21,9 +21,8 @@ async fn impatient() -> TestApp {
 #[tokio::test]
 async fn a_backend_that_cannot_be_asked_is_unreachable() {
     let app = TestApp::start().await;
-    let free = TcpListener::bind("127.0.0.1:0").await.unwrap();
-    let refusing = free.local_addr().unwrap();
-    drop(free);
+    let closed = ReservedPort::take().unwrap();
+    let refusing = closed.address();
     let closing = serve_raw(|mut stream| async move {
         read_head(&mut stream).await;
     });

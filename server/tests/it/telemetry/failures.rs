@@ -3,6 +3,7 @@
 use std::net::SocketAddr;
 use std::time::Duration;
 
+use platform_test_ports::ReservedPort;
 use tokio::net::TcpListener;
 use tokio::time::{Instant, timeout};
 
@@ -55,10 +56,8 @@ async fn a_receiver_that_does_not_answer_delays_nobody_and_what_it_misses_is_cou
 
 #[tokio::test]
 async fn a_receiver_that_is_not_there_is_missed_by_nobody() {
-    let gone = TcpListener::bind("127.0.0.1:0").await.unwrap();
-    let address = gone.local_addr().unwrap();
-    drop(gone);
-    let (app, operations) = traced_for(address).await;
+    let gone = ReservedPort::take().unwrap();
+    let (app, operations) = traced_for(gone.address()).await;
     assert_eq!(send(app.post_token()).await.status, 200);
     eventually("nothing failed", async || {
         spans(operations, "failed").await > 0.0
