@@ -2,6 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
+use platform_test_ports::ReservedPort;
 use tempfile::TempDir;
 
 use crate::browser::Engine;
@@ -15,6 +16,7 @@ pub struct HttpsServer {
     /// Its port.
     pub port: u16,
     _data: TempDir,
+    _reserved: ReservedPort,
 }
 
 impl HttpsServer {
@@ -24,7 +26,9 @@ impl HttpsServer {
     /// It does not start.
     pub async fn start(engine: Engine, platform: &str, games: &str) -> Self {
         let data = TempDir::with_prefix("platform-tests-").expect("a folder can be made");
-        let port = free_port();
+        // The origins contain the port before the server has started.
+        let reserved = ReservedPort::take().expect("a port is free");
+        let port = reserved.number();
         let (certificate, key) = certify(data.path(), [platform, games]);
         let mut settings = format!(
             "origin = \"https://{platform}:{port}\"\nlisten = \"127.0.0.1:{port}\"\ntls = \"files\"\n\
@@ -44,6 +48,7 @@ impl HttpsServer {
             server,
             port,
             _data: data,
+            _reserved: reserved,
         }
     }
 }
@@ -66,11 +71,4 @@ fn certify(folder: &Path, hosts: [&str; 2]) -> (PathBuf, PathBuf) {
     std::fs::write(&paths.0, made.cert.pem()).expect("the folder can be written");
     std::fs::write(&paths.1, made.signing_key.serialize_pem()).expect("the folder can be written");
     paths
-}
-
-/// Returns a port that nobody listens on: the origins contain it before the server has started.
-fn free_port() -> u16 {
-    let listener = std::net::TcpListener::bind("127.0.0.1:0").expect("a port is free");
-    let address = listener.local_addr();
-    address.expect("a bound socket has an address").port()
 }

@@ -2,14 +2,13 @@
 //! site than the platform's.
 
 use std::io::{BufRead, BufReader};
-use std::net::Ipv4Addr;
 use std::process::{Child, Command, Stdio};
 
 use platform_openid::IdentityProvider;
 use platform_server::config::Secret;
+use platform_test_ports::ReservedPort;
 use reqwest::Client;
 use serde_json::{Value, json};
-use tokio::net::TcpSocket;
 use tokio::sync::OnceCell;
 
 use crate::{npm, poll, settings};
@@ -113,7 +112,7 @@ impl ExternalProvider {
 pub struct GoneProvider {
     /// The platform's settings for it, with the id `gone`.
     pub settings: IdentityProvider,
-    _port: TcpSocket,
+    _port: ReservedPort,
 }
 
 impl GoneProvider {
@@ -123,12 +122,8 @@ impl GoneProvider {
     /// Panics if no port is free.
     #[must_use]
     pub fn new() -> Self {
-        let socket = TcpSocket::new_v4().expect("a socket");
-        socket
-            .bind((Ipv4Addr::LOCALHOST, 0).into())
-            .expect("a port is free");
-        let port = socket.local_addr().expect("it is bound").port();
-        let issuer = format!("http://gone.localhost:{port}");
+        let port = ReservedPort::take().expect("a port is free");
+        let issuer = format!("http://gone.localhost:{}", port.number());
         let settings = IdentityProvider {
             id: "gone".to_owned(),
             name: "Gone".to_owned(),
@@ -139,7 +134,7 @@ impl GoneProvider {
         };
         Self {
             settings,
-            _port: socket,
+            _port: port,
         }
     }
 }

@@ -9,6 +9,7 @@ use std::process::{Command, Stdio};
 use std::sync::{Arc, OnceLock};
 
 use futures_util::future::join_all;
+use platform_test_ports::ReservedPort;
 
 use crate::balancer::Balancer;
 use crate::poll;
@@ -48,13 +49,13 @@ struct Launch<'a> {
 impl Server {
     /// Starts a server with the data directory `data` on a free port, and waits for its ready line.
     pub async fn start(data: &Path) -> Self {
-        Self::start_again(data, 0).await
+        Self::launch(data, Launch::default()).await
     }
 
-    /// Starts a server again on its previous port.
-    pub async fn start_again(data: &Path, port: u16) -> Self {
+    /// Starts a server on this port, where it can be started again later.
+    pub async fn start_on(data: &Path, port: &ReservedPort) -> Self {
         let launch = Launch {
-            port,
+            port: port.number(),
             ..Launch::default()
         };
         Self::launch(data, launch).await

@@ -5,10 +5,10 @@ use std::fs::OpenOptions;
 use std::path::Path;
 use std::process::{Command, Stdio};
 
+use platform_test_ports::ReservedPort;
 use reqwest::Client;
 use serde_json::Value;
 use tempfile::TempDir;
-use tokio::net::TcpListener;
 
 use crate::process::Guarded;
 use crate::{npm, poll, python, server, settings};
@@ -164,33 +164,29 @@ impl Language {
         audience: &str,
         jwks_url: &str,
     ) -> Program {
-        let listener = TcpListener::bind("127.0.0.1:0").await;
-        let listener = listener.expect("a port is free");
-        let port = listener.local_addr().expect("it is bound").port();
-        drop(listener);
+        let port = ReservedPort::take().expect("a port is free");
         let data = TempDir::with_prefix("platform-tests-").expect("a temporary directory");
         let mut command = self.command(documents).await;
         command
             .env("AUTH_ISSUER", issuer)
             .env("AUTH_AUDIENCE", audience)
             .env("AUTH_JWKS_URL", jwks_url)
-            .env("PORT", port.to_string())
+            .env("PORT", port.number().to_string())
             .env("SCORES", data.path().join("scores.json"))
             .stdout(log(&data))
             .stderr(log(&data));
         let process = Guarded::start(&mut command);
         poll::until(&format!("{self:?} to listen"), async || {
-            tokio::net::TcpStream::connect(("127.0.0.1", port))
-                .await
-                .ok()
+            tokio::net::TcpStream::connect(port.address()).await.ok()
         })
         .await;
         Program {
             language: self,
-            url: format!("http://127.0.0.1:{port}/api/me"),
+            url: format!("http://{}/api/me", port.address()),
             client: Client::new(),
             _process: process,
             data,
+            _port: port,
         }
     }
 }
@@ -213,6 +209,7 @@ pub struct Program {
     client: Client,
     _process: Guarded,
     data: TempDir,
+    _port: ReservedPort,
 }
 
 /// The response of a program.

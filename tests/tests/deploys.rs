@@ -15,6 +15,7 @@ use std::time::{Duration, Instant};
 
 use flate2::Compression;
 use flate2::write::GzEncoder;
+use platform_test_ports::ReservedPort;
 use platform_tests::deployer::{Deployer, archive};
 use platform_tests::poll;
 use platform_tests::server::Server;
@@ -152,15 +153,15 @@ async fn a_deploy_that_is_killed_at_any_moment_leaves_the_old_or_the_new_one_who
         return;
     }
     let data = TempDir::with_prefix("platform-tests-").unwrap();
-    let mut server = Server::start(data.path()).await;
-    let port = server.address.port();
+    let port = ReservedPort::take().unwrap();
+    let mut server = Server::start_on(data.path(), &port).await;
     let owner = Deployer::new(&server).await;
     measured(&owner, 1).await;
     server.kill();
-    server = Server::start_again(data.path(), port).await;
+    server = Server::start_on(data.path(), &port).await;
     let takes = measured(&owner, 2).await;
     server.kill();
-    server = Server::start_again(data.path(), port).await;
+    server = Server::start_on(data.path(), &port).await;
 
     let mut moments = Moments::new(takes);
     let mut before = 2;
@@ -177,7 +178,7 @@ async fn a_deploy_that_is_killed_at_any_moment_leaves_the_old_or_the_new_one_who
         let answer = poll::within("the deploy to end", deploy).await.unwrap();
         let told = answer.is_ok_and(|answer| answer.status() == 201);
 
-        server = Server::start_again(data.path(), port).await;
+        server = Server::start_on(data.path(), &port).await;
         let after = shown(&owner).await;
         let done = after == number;
         if done {

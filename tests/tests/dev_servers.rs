@@ -7,13 +7,13 @@ use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
+use platform_test_ports::ReservedPort;
 use platform_tests::process::{self, Guarded};
 use platform_tests::template::Tool;
 use platform_tests::{npm, poll, raw, settings};
 use reqwest::{Client, Method};
 use serde_json::{Value, json};
 use tempfile::TempDir;
-use tokio::net::TcpListener;
 
 const RUNTIME: &str = "/* the runtime */";
 const PAGE: &str = "<!doctype html><title>Game</title>";
@@ -64,9 +64,10 @@ impl Game {
         server
     }
 
-    /// Starts `command` on a free port, and tests every path.
+    /// Starts `command` on a port of its own, and tests every path.
     async fn judge(&self, command: Command) {
-        let port = free_port().await;
+        let reserved = ReservedPort::take().unwrap();
+        let port = reserved.number();
         let _server = self.start(command, port).await;
         judge(port).await;
         for host in ["[::1]:5173", "192.168.1.20", "LOCALHOST"] {
@@ -74,10 +75,11 @@ impl Game {
         }
     }
 
-    /// Starts `command` on a free port, which forwards to a small server, and tests every path. The
+    /// Starts `command` on a port of its own, which forwards to a small server, and tests every path. The
     /// file `name` of the documents is in the game's folder with these ports.
     async fn judge_front(&self, name: &str, command: Command) {
-        let (front, behind) = (free_port().await, free_port().await);
+        let ports = [(); 2].map(|()| ReservedPort::take().unwrap());
+        let [front, behind] = ports.each_ref().map(ReservedPort::number);
         let text = std::fs::read_to_string(documents().join(name)).unwrap();
         let text = text
             .replace("5173", &front.to_string())
@@ -130,11 +132,6 @@ async fn send(method: Method, url: String, headers: &[(&str, &str)]) -> (u16, St
 
 fn url(port: u16) -> String {
     format!("http://localhost:{port}")
-}
-
-async fn free_port() -> u16 {
-    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
-    listener.local_addr().unwrap().port()
 }
 
 /// Sends `GET` of a path with the `Host` `host`.

@@ -3,11 +3,11 @@
 
 #![expect(clippy::unwrap_used, reason = "a test reports by failing")]
 
-use std::net::TcpListener;
 use std::path::Path;
 use std::process::Stdio;
 use std::sync::Arc;
 
+use platform_test_ports::ReservedPort;
 use platform_tests::accessibility::Look;
 use platform_tests::browser::{Browser, Engine, Stage};
 use platform_tests::newcomer::Newcomer;
@@ -150,10 +150,8 @@ async fn npm_installs_the_plugin_for_vite_whose_dev_server_has_test_players() {
     let tool = Tool::make(&scene.folder.path().join("tool"));
     tool.prints("runtime", "/* the runtime */");
     tool.prints("user-3", r#"{"access_token":"of-user-3"}"#);
-    let port = {
-        let free = TcpListener::bind("127.0.0.1:0").unwrap();
-        free.local_addr().unwrap().port().to_string()
-    };
+    let reserved = ReservedPort::take().unwrap();
+    let port = reserved.number().to_string();
     let mut command = scene.command(settings::program("NODE", &["node"]));
     command
         .arg(vite.join("bin/vite.js"))

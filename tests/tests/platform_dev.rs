@@ -9,6 +9,7 @@ use std::process::{Command, Stdio};
 use std::sync::Arc;
 
 use futures_util::{SinkExt as _, StreamExt as _};
+use platform_test_ports::ReservedPort;
 use platform_tests::backend::Backend;
 use platform_tests::browser::{Browser, Engine, Stage};
 use platform_tests::person::Person;
@@ -179,10 +180,8 @@ async fn a_vite_that_runs_already_is_played_with_to() {
     let scene = Scene::new().await;
     scene.write_vite_project().await;
     let backend = Backend::listen().await;
-    let port = {
-        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
-        listener.local_addr().unwrap().port()
-    };
+    let reserved = ReservedPort::take().unwrap();
+    let port = reserved.number();
     let mut vite = Command::new(settings::program("NODE", &["node"]));
     vite.arg("node_modules/vite/bin/vite.js")
         .args(["--strictPort", "--port", &port.to_string()])

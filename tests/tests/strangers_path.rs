@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 use std::process::Stdio;
 use std::sync::Arc;
 
+use platform_test_ports::ReservedPort;
 use platform_tests::browser::{Browser, Engine, Stage};
 use platform_tests::maker::{self, Maker};
 use platform_tests::platform::Site;
@@ -20,7 +21,6 @@ use serde_json::{Value, json};
 use tempfile::TempDir;
 use thirtyfour::Key;
 use tokio::io::{AsyncBufReadExt, BufReader};
-use tokio::net::TcpListener;
 
 /// The game, which is also the name of its folder.
 const SLUG: &str = "rings";
@@ -122,7 +122,7 @@ impl Stranger {
     /// Runs the game's backend for an environment, with the variables that the platform gives, and
     /// sets its address on the platform.
     async fn runs_backend(&self, environment: &str, command: &str) -> Backend {
-        let port = free_port().await;
+        let port = ReservedPort::take().unwrap();
         let text = self
             .types(&format!("platform backend variables --env {environment}"))
             .await;
@@ -132,18 +132,20 @@ impl Stranger {
             .map(|line| line.split_once('=').unwrap())
             .collect();
         assert_eq!(variables.len(), 3, "{text}");
-        let (port, file) = (port.to_string(), scores.to_str().unwrap().to_owned());
-        variables.extend([("PORT", port.as_str()), ("SCORES", &file)]);
+        let (number, file) = (port.number().to_string(), scores.to_str().unwrap());
+        variables.extend([("PORT", number.as_str()), ("SCORES", file)]);
         let name = format!("backend-{environment}");
         let running = self.starts(&name, command, &variables);
         running.says("The backend listens").await;
         self.types(&format!(
-            "platform backend set http://127.0.0.1:{port} --env {environment} --yes"
+            "platform backend set http://{} --env {environment} --yes",
+            port.address()
         ))
         .await;
         Backend {
             _running: running,
             scores,
+            _port: port,
         }
     }
 
@@ -253,11 +255,7 @@ impl Drop for Running {
 struct Backend {
     _running: Running,
     scores: PathBuf,
-}
-
-async fn free_port() -> u16 {
-    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
-    listener.local_addr().unwrap().port()
+    _port: ReservedPort,
 }
 
 /// Waits until a backend has stored `score` for `sub`.

@@ -9,6 +9,7 @@ use std::process::{Command, Stdio};
 use std::sync::{Arc, Mutex};
 
 use axum::http::{HeaderMap, StatusCode};
+use platform_test_ports::ReservedPort;
 use platform_tests::owner::Owner;
 use platform_tests::platform::Platform;
 use platform_tests::poll::{self, until};
@@ -28,6 +29,13 @@ const WEBHOOK: &str = "/api/projects/game/webhook";
 struct Examples {
     folder: TempDir,
     packages: PathBuf,
+}
+
+/// The running receiver.
+struct Receiver {
+    _process: Guarded,
+    address: String,
+    _port: ReservedPort,
 }
 
 impl Examples {
@@ -52,16 +60,14 @@ impl Examples {
         self.folder.path().join(name)
     }
 
-    /// Starts the receiver with this secret on a free port in place of the page's, and waits until
-    /// it listens. Returns the process and the receiver's address.
-    async fn start(&self, secret: &str) -> (Guarded, String) {
-        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
-        let port = listener.local_addr().unwrap().port();
-        drop(listener);
+    /// Starts the receiver with this secret on a port of its own in place of the page's, and waits until
+    /// it listens.
+    async fn start(&self, secret: &str) -> Receiver {
+        let port = ReservedPort::take().unwrap();
         let file = self.file("receiver.mjs");
         let code = std::fs::read_to_string(&file).unwrap();
         assert_eq!(code.matches("listen(3000)").count(), 1, "{code}");
-        let listen = format!("listen({port})");
+        let listen = format!("listen({})", port.number());
         std::fs::write(&file, code.replace("listen(3000)", &listen)).unwrap();
         let log = File::create(self.file("log")).unwrap();
         let mut node = Command::new(settings::program("NODE", &["node"]));
@@ -71,10 +77,14 @@ impl Examples {
             .stderr(log);
         let process = Guarded::start(&mut node);
         until("the receiver listens", async || {
-            TcpStream::connect(("127.0.0.1", port)).await.ok()
+            TcpStream::connect(port.address()).await.ok()
         })
         .await;
-        (process, format!("http://127.0.0.1:{port}/platform"))
+        Receiver {
+            _process: process,
+            address: format!("http://{}/platform", port.address()),
+            _port: port,
+        }
     }
 
     /// Waits until the receiver has printed this so many times, and returns all that it printed.
@@ -183,8 +193,9 @@ async fn the_examples_take_what_the_platform_sends_and_nothing_else() {
     assert_eq!(status, 200, "{set}");
     let secret = set["secret"].as_str().unwrap();
     let examples = Examples::extract().await;
-    let (_receiver, address) = examples.start(secret).await;
-    relay.to.lock().unwrap().clone_from(&address);
+    let receiver = examples.start(secret).await;
+    let address = &receiver.address;
+    relay.to.lock().unwrap().clone_from(address);
 
     let test = format!("{WEBHOOK}/test");
     let (_, told) = owner.ask(Method::POST, &test, Some(json!({}))).await;
@@ -204,19 +215,19 @@ async fn the_examples_take_what_the_platform_sends_and_nothing_else() {
     assert!(log.contains("message: 'No coins'"), "{log}");
 
     // It comes again, and is known; what is changed, or not signed, is refused.
-    assert_eq!(sent.send(&address, &[]).await, 204);
+    assert_eq!(sent.send(address, &[]).await, 204);
     for (name, value) in [
         ("webhook-id", "alert-99-game"),
         ("webhook-timestamp", "1767225600"),
         ("webhook-signature", "v1,AAAA"),
     ] {
-        assert_eq!(sent.send(&address, &[(name, value)]).await, 401, "{name}");
+        assert_eq!(sent.send(address, &[(name, value)]).await, 401, "{name}");
     }
     let forged = Sent {
         body: sent.body.replace("No coins", "All coins"),
         ..sent.clone()
     };
-    assert_eq!(forged.send(&address, &[]).await, 401);
+    assert_eq!(forged.send(address, &[]).await, 401);
     let log = examples.prints("error.new", 1).await;
     assert!(!log.contains("All coins"), "{log}");
 

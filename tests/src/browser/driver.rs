@@ -1,9 +1,9 @@
-//! A WebDriver program on a free port, with its own profile directory.
+//! A WebDriver program on a port of its own, with its own profile directory.
 
-use std::net::{Ipv4Addr, TcpListener};
 use std::path::Path;
 use std::process::{Command, Stdio};
 
+use platform_test_ports::ReservedPort;
 use tempfile::TempDir;
 
 use super::Engine;
@@ -17,8 +17,9 @@ pub struct Driver {
     process: Guarded,
     address: String,
     profile: TempDir,
-    // The screen, if the engine needs one. It is dropped last.
+    // The screen, if the engine needs one. It outlives the process.
     _display: Option<Display>,
+    _port: ReservedPort,
 }
 
 impl Driver {
@@ -35,26 +36,23 @@ impl Driver {
             Engine::Chromium | Engine::Firefox => None,
             Engine::WebKit => Some(Display::start().await),
         };
-        let port = free_port();
+        let port = ReservedPort::take().expect("a port is free");
         let mut process = Guarded::start(
             Command::new(engine.driver())
-                .args(engine.driver_arguments(port, profile.path()))
+                .args(engine.driver_arguments(port.number(), profile.path()))
                 .env("TMPDIR", profile.path())
                 .envs(engine.environment(profile.path(), display.as_ref().map(Display::name)))
                 .stdout(Stdio::null())
                 .stderr(Stdio::null()),
         );
-        let address = format!("http://127.0.0.1:{port}");
+        let address = format!("http://{}", port.address());
         let client = reqwest::Client::builder()
             .no_proxy()
             .build()
             .expect("a client");
         let status = format!("{address}/status");
         poll::until("the driver is ready", async || {
-            assert!(
-                !process.has_ended(),
-                "{engine}'s driver ended at once: is port {port} taken?"
-            );
+            assert!(!process.has_ended(), "{engine}'s driver ended at once");
             let answer = client.get(&status).send().await.ok()?;
             let body: serde_json::Value =
                 serde_json::from_slice(&answer.bytes().await.ok()?).ok()?;
@@ -66,6 +64,7 @@ impl Driver {
             address,
             profile,
             _display: display,
+            _port: port,
         }
     }
 
@@ -87,14 +86,4 @@ impl Drop for Driver {
         self.process.kill();
         process::kill_users_of(self.profile.path());
     }
-}
-
-/// Returns a port on which nothing listens at the moment; a driver does not report which port it
-/// took.
-fn free_port() -> u16 {
-    let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).expect("a port is free");
-    listener
-        .local_addr()
-        .expect("a bound socket has an address")
-        .port()
 }

@@ -1,5 +1,6 @@
 //! The server program itself, as a developer runs it after building it.
 
+use platform_test_ports::ReservedPort;
 use platform_tests::browser::Stage;
 use platform_tests::server::Server;
 use platform_tests::visitor::claims;
@@ -10,9 +11,9 @@ platform_tests::browser_tests![a_page_plays_on_when_the_program_was_killed_and_s
 
 async fn a_page_plays_on_when_the_program_was_killed_and_started_again(stage: Stage) {
     let data = TempDir::with_prefix("platform-tests-").unwrap();
-    let mut server = Server::start(data.path()).await;
-    let port = server.address.port();
-    let game = format!("http://demo.platform.localhost:{port}/");
+    let port = ReservedPort::take().unwrap();
+    let mut server = Server::start_on(data.path(), &port).await;
+    let game = format!("http://demo.platform.localhost:{}/", port.number());
     stage.open(&game).await;
     let me = stage
         .run("return (await platform.fetch('/api/me')).json()")
@@ -37,7 +38,7 @@ async fn a_page_plays_on_when_the_program_was_killed_and_started_again(stage: St
         "the token is kept"
     );
 
-    let server = Server::start_again(data.path(), port).await;
+    let server = Server::start_on(data.path(), &port).await;
     // More than a second after the failure, or before it: this token is still valid.
     assert_eq!(
         stage
