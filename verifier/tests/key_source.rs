@@ -247,9 +247,10 @@ async fn without_any_key_set_the_token_is_neither_accepted_nor_refused() {
 
 #[tokio::test]
 async fn nobody_listening_is_a_transport_failure_without_the_address() {
-    let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
-    let port = listener.local_addr().unwrap().port();
-    drop(listener);
+    // A socket that does not listen refuses connections, and nobody else gets its port.
+    let closed = tokio::net::TcpSocket::new_v4().unwrap();
+    closed.bind("127.0.0.1:0".parse().unwrap()).unwrap();
+    let port = closed.local_addr().unwrap().port();
     let mut server = KeySetServer::start(&[]).await;
     server.url = format!("http://127.0.0.1:{port}/jwks.json");
     let verifier = server.verifier(ManualClock::new());

@@ -7,7 +7,7 @@ use flate2::read::GzDecoder;
 use serde_json::{Value, json};
 
 use crate::platform::Platform;
-use crate::support::{Home, last_line};
+use crate::support::{Home, closed_port, last_line};
 
 const PAGE: &str = "<!doctype html><head><script defer src=\"/__platform/runtime.js\"></script>";
 
@@ -279,12 +279,8 @@ async fn nothing_is_said_to_begin_where_it_cannot() {
     );
     assert!(!outcome.stderr.contains("Deploying"), "{outcome:?}");
 
-    let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
-    let stopped = format!(
-        "http://platform.localhost:{}",
-        listener.local_addr().unwrap().port()
-    );
-    drop(listener);
+    let (_closed, port) = closed_port();
+    let stopped = format!("http://platform.localhost:{port}");
     let kept = std::fs::read_to_string(home.credentials()).unwrap();
     let moved = kept.replace(&platform.origin(), &stopped);
     std::fs::write(home.credentials(), moved).unwrap();

@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use crate::platform::{Platform, Said};
-use crate::support::{Home, last_line, outcome};
+use crate::support::{Home, closed_port, last_line, outcome};
 
 #[tokio::test]
 async fn wrong_usage_exits_2_before_anything_is_sent() {
@@ -142,12 +142,8 @@ async fn what_the_platform_says_does_not_steer_the_terminal() {
 
 #[tokio::test]
 async fn a_refused_connection_names_the_platform() {
-    let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
-    let origin = format!(
-        "http://platform.localhost:{}",
-        listener.local_addr().unwrap().port()
-    );
-    drop(listener);
+    let (_closed, port) = closed_port();
+    let origin = format!("http://platform.localhost:{port}");
     let home = Home::at(&origin);
     let outcome = home.run(&["runtime", "-p", "game"]).await.ended_with(1);
     assert!(

@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
 
+use tokio::net::TcpSocket;
 use tokio::process::Command;
 
 use crate::platform::Platform;
@@ -123,6 +124,14 @@ impl Outcome {
         assert!(!self.stderr.contains('\u{1b}'), "{self:?}");
         self
     }
+}
+
+/// Returns a port that refuses connections, and the socket that keeps it from all others: it does not listen.
+pub(crate) fn closed_port() -> (TcpSocket, u16) {
+    let socket = TcpSocket::new_v4().unwrap();
+    socket.bind("127.0.0.1:0".parse().unwrap()).unwrap();
+    let port = socket.local_addr().unwrap().port();
+    (socket, port)
 }
 
 /// The last line of a text, where the failure is.
