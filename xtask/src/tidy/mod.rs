@@ -11,6 +11,7 @@ mod language;
 mod layers;
 mod manifests;
 mod markdown;
+mod ports;
 mod source;
 
 use std::path::Path;
@@ -108,6 +109,7 @@ pub(crate) fn rules(workspace: &Workspace) -> Result<()> {
         usage.read(path, &text);
         findings.extend(source::module_docs(path, &text));
         findings.extend(source::forbidden_words(path, &text));
+        findings.extend(ports::by_luck(path, &text));
         findings.extend(arrows::check(path, &text));
         findings.extend(layers::check(path, &text));
         findings.extend(manifests::check(path, &text)?);
