@@ -18,7 +18,7 @@ use crate::terminal;
 use crate::workspace::Workspace;
 
 /// How long each target runs in a test run, in seconds. Two run at a time.
-const IN_TESTS: u64 = 20;
+const IN_TESTS: u64 = 5;
 /// Targets that run at a time.
 const AT_A_TIME: usize = 2;
 /// The longest input, in bytes, the seconds that one may take, and the megabytes that a target may

@@ -36,6 +36,23 @@ pub(crate) enum Stage {
     E2e,
 }
 
+/// How many seconds each stage may take on two cores that do nothing else, on a machine on which nothing
+/// is compiled. What becomes slower takes the time from something else.
+const BUDGETS: &[(&str, u64)] = &[
+    ("set-up", 4 * 60),
+    ("runtime", 2 * 60),
+    ("test programs", 9 * 60),
+    ("formatting", 15),
+    ("rules", 15),
+    ("JavaScript", 30),
+    ("clippy", 5 * 60),
+    ("supply chain", 30),
+    ("native tests", 17 * 60),
+    ("runtime in browsers", 60),
+    ("end to end", 30 * 60),
+    ("end to end, several nodes", 8 * 60),
+];
+
 /// Which part of the test run is wanted.
 #[derive(Args, Clone, Debug, Default)]
 pub(crate) struct Choice {
@@ -86,6 +103,7 @@ impl Outcome {
 pub(crate) fn run(workspace: &Workspace, choice: &Choice) -> Result<ExitCode> {
     let stopwatch = Stopwatch::start();
     setup::run(workspace, Purpose::Test)?;
+    let set_up = stopwatch.elapsed();
     let mut run = Run {
         stopwatch: &stopwatch,
         workspace,
@@ -94,6 +112,7 @@ pub(crate) fn run(workspace: &Workspace, choice: &Choice) -> Result<ExitCode> {
         outcomes: Vec::new(),
         times: Vec::new(),
     };
+    run.ended("set-up", "set-up", set_up, None);
     // The test programs embed the result.
     run.build();
     let tasks = run.tasks();
@@ -363,12 +382,26 @@ fn table(outcomes: &[Outcome]) -> String {
         } else {
             count.to_string()
         };
-        let line = format!("{mark:6}  {name:34} {:>12}   {tests}", duration(time));
+        let line = format!(
+            "{mark:6}  {name:34} {:>12}{:20}   {tests}",
+            duration(time),
+            beside_budget(name, time)
+        );
         lines.push(line.trim_end().to_owned());
         let failed = stage.iter().filter(|outcome| !outcome.passed());
         lines.extend(failed.map(|outcome| format!("          {}", outcome.name)));
     }
     lines.join("\n")
+}
+
+/// The budget of a stage, and whether it took more.
+fn beside_budget(stage: &str, time: Duration) -> String {
+    let Some((_, seconds)) = BUDGETS.iter().find(|(name, _)| *name == stage) else {
+        return String::new();
+    };
+    let budget = Duration::from_secs(*seconds);
+    let over = if time > budget { ", OVER" } else { "" };
+    format!(" of {}{over}", duration(budget))
 }
 
 #[cfg(test)]
@@ -409,11 +442,27 @@ mod tests {
         let lines: Vec<&str> = table.lines().collect();
         assert_eq!(lines.len(), 4, "{table}");
         assert!(
-            lines[0].starts_with("ok ") && lines[0].ends_with("1 min 10 s   71 passed, 0 failed"),
+            lines[0].starts_with("ok ")
+                && lines[0].contains(" 1 min 10 s ")
+                && lines[0].ends_with("71 passed, 0 failed"),
             "{table}"
         );
         assert!(lines[1].starts_with("FAILED "), "{table}");
         assert_eq!(lines[2].trim(), "0 of e2e");
+    }
+
+    #[test]
+    fn every_stage_has_a_budget_beside_what_it_took() {
+        let tasks = stages::checks().into_iter().chain(stages::others());
+        let programs = ["accounts", "browsers"].map(|name| Task::of(Program::example(name)));
+        for task in tasks.chain(programs) {
+            let stage = task.stage_name();
+            assert!(BUDGETS.iter().any(|(name, _)| *name == stage), "{stage}");
+        }
+        let beside = |seconds| beside_budget("native tests", Duration::from_secs(seconds));
+        assert_eq!(beside(60), " of 17 min 0 s");
+        assert_eq!(beside(17 * 60 + 1), " of 17 min 0 s, OVER");
+        assert_eq!(beside_budget("another", Duration::from_secs(1)), "");
     }
 
     #[test]

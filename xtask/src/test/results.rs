@@ -6,7 +6,7 @@ use std::time::Duration;
 use crate::terminal;
 
 /// How many of the slowest tests are named at the end of a run.
-const SLOWEST: usize = 20;
+const SLOWEST: usize = 50;
 
 /// The numbers of passed and of failed tests.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -190,15 +190,15 @@ mod tests {
     }
 
     #[test]
-    fn the_slowest_twenty_are_named_and_the_slowest_is_first() {
-        let times = (0..30).map(|tenths| {
+    fn the_slowest_fifty_are_named_and_the_slowest_is_first() {
+        let times = (0..60).map(|tenths| {
             (
                 Duration::from_millis(tenths * 100),
                 format!("test {tenths}"),
             )
         });
         let lines = slowest(times.collect());
-        assert_eq!(lines.lines().count(), 20);
-        assert!(lines.lines().next().unwrap().ends_with("2.9 s   test 29"));
+        assert_eq!(lines.lines().count(), 50);
+        assert!(lines.lines().next().unwrap().ends_with("5.9 s   test 59"));
     }
 }
