@@ -17,6 +17,7 @@
 //! | [`workspace`] | the paths and the environment |
 //! | [`command`] | runs other programs and reports which one failed |
 
+#[path = "../../bench/src/main.rs"]
 mod bench;
 mod build;
 mod cluster;
