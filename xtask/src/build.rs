@@ -40,7 +40,7 @@ pub(crate) fn runtime(workspace: &Workspace) -> Result<Sizes> {
 }
 
 /// Builds the server with what several nodes need, and the runtime with it.
-pub(crate) fn cluster(workspace: &Workspace, release: bool) -> Result<()> {
+pub fn cluster(workspace: &Workspace, release: bool) -> Result<()> {
     let stopwatch = Stopwatch::start();
     terminal::note("building the server with PostgreSQL, Redis and S3, and runtime.js for it");
     let mut arguments = vec![

@@ -7,14 +7,14 @@ use std::process::{Command, ExitStatus, Stdio};
 use anyhow::{Context, Result, bail};
 
 /// A command that is run in `folder` and reads no standard input.
-pub(crate) fn command(program: impl AsRef<std::ffi::OsStr>, folder: &Path) -> Command {
+pub fn command(program: impl AsRef<std::ffi::OsStr>, folder: &Path) -> Command {
     let mut command = Command::new(program);
     command.current_dir(folder).stdin(Stdio::null());
     command
 }
 
 /// Cargo, of the toolchain that runs this program, in `folder`.
-pub(crate) fn cargo(folder: &Path, arguments: &[&str]) -> Command {
+pub fn cargo(folder: &Path, arguments: &[&str]) -> Command {
     let mut cargo = command("cargo", folder);
     cargo.args(arguments);
     // Cargo set these for this program, and they are wrong for others. A build script that reads
@@ -36,13 +36,13 @@ pub(crate) fn cargo(folder: &Path, arguments: &[&str]) -> Command {
 }
 
 /// Runs it to its end, with its output on the terminal.
-pub(crate) fn run(command: &mut Command) -> Result<()> {
+pub fn run(command: &mut Command) -> Result<()> {
     let status = command.status().with_context(|| cannot_start(command))?;
     check(command, status)
 }
 
 /// Runs it to its end and returns what it wrote to standard output.
-pub(crate) fn output(command: &mut Command) -> Result<String> {
+pub fn output(command: &mut Command) -> Result<String> {
     let output = command
         .stderr(Stdio::inherit())
         .output()
@@ -54,7 +54,7 @@ pub(crate) fn output(command: &mut Command) -> Result<String> {
 
 /// Runs it to its end, with its errors on the terminal, and passes every line of its standard
 /// output to `on_line`.
-pub(crate) fn read_lines(command: &mut Command, mut on_line: impl FnMut(&str)) -> Result<()> {
+pub fn read_lines(command: &mut Command, mut on_line: impl FnMut(&str)) -> Result<()> {
     let mut child = command
         .stdout(Stdio::piped())
         .spawn()
@@ -72,7 +72,7 @@ pub(crate) fn read_lines(command: &mut Command, mut on_line: impl FnMut(&str)) -
 }
 
 /// The command as a person would type it.
-pub(crate) fn describe(command: &Command) -> String {
+pub fn describe(command: &Command) -> String {
     std::iter::once(command.get_program())
         .chain(command.get_args())
         .map(|word| {

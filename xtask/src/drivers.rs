@@ -8,7 +8,7 @@ use crate::setup::Tool;
 use crate::workspace::Workspace;
 
 /// Passes the drivers to a command: in variables, and on the `PATH`.
-pub(crate) fn add_to(mut command: Command, workspace: &Workspace) -> Result<Command> {
+pub fn add_to(mut command: Command, workspace: &Workspace) -> Result<Command> {
     let chromedriver = which::which_in("chromedriver", Some(&workspace.path), &workspace.root)
         .context("chromedriver is not on the PATH")?;
     let geckodriver = Tool::Geckodriver.bin(workspace)?;

@@ -1,4 +1,5 @@
-//! `cargo xtask`: set up, build, serve, test, measure and tidy.
+//! `cargo xtask`: set up, build, serve, test, measure and tidy. The program is `main`; the bench, a
+//! program of its own, uses the public modules.
 //!
 //! | module | holds |
 //! |---|---|
@@ -19,21 +20,21 @@
 
 #[path = "../../bench/src/main.rs"]
 mod bench;
-mod build;
+pub mod build;
 mod cluster;
-mod command;
+pub mod command;
 mod dist;
-mod drivers;
+pub mod drivers;
 mod fuzz;
 mod miri;
 mod serve;
-mod setup;
+pub mod setup;
 mod simulate;
-mod size;
-mod terminal;
+pub mod size;
+pub mod terminal;
 mod test;
 mod tidy;
-mod workspace;
+pub mod workspace;
 
 use std::ffi::OsString;
 use std::path::PathBuf;

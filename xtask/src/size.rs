@@ -13,11 +13,11 @@ use crate::{build, setup, terminal};
 
 /// The size of the built runtime.js, and its limit.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Sizes {
+pub struct Sizes {
     /// The whole file in brotli, in bytes.
-    pub(crate) brotli: u64,
+    pub brotli: u64,
     /// The limit, in bytes.
-    pub(crate) budget: u64,
+    pub budget: u64,
 }
 
 /// The one figure that this program reads from either file.
@@ -31,7 +31,7 @@ impl Sizes {
     ///
     /// # Errors
     /// Nothing was built, or the budget cannot be read.
-    pub(crate) fn read(root: &Path) -> Result<Self> {
+    pub fn read(root: &Path) -> Result<Self> {
         let read = |name: &str| {
             fs::read_to_string(root.join(name)).with_context(|| format!("{name} cannot be read"))
         };
@@ -44,7 +44,7 @@ impl Sizes {
     }
 
     /// What is wrong with the size, as a sentence; `None` within the budget.
-    pub(crate) fn over_budget(self) -> Option<String> {
+    pub fn over_budget(self) -> Option<String> {
         let Self { brotli, budget } = self;
         (brotli > budget).then(|| {
             format!(

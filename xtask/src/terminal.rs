@@ -5,13 +5,13 @@ use std::io::{IsTerminal, Write};
 use std::time::{Duration, Instant};
 
 /// Reports progress on standard error.
-pub(crate) fn note(line: &str) {
+pub fn note(line: &str) {
     // A closed standard error must not stop the work.
     let _ = writeln!(std::io::stderr().lock(), "{line}");
 }
 
 /// Prints a line of the result, on standard output.
-pub(crate) fn result(line: &str) {
+pub fn result(line: &str) {
     // A closed pipe (`| head`) must not stop the work.
     let _ = writeln!(std::io::stdout().lock(), "{line}");
 }
@@ -33,7 +33,7 @@ pub(crate) fn width() -> Option<usize> {
 }
 
 /// Measures how long something takes.
-pub(crate) struct Stopwatch(Instant);
+pub struct Stopwatch(Instant);
 
 impl Stopwatch {
     /// Starts it.
@@ -41,12 +41,12 @@ impl Stopwatch {
         clippy::disallowed_methods,
         reason = "durations are printed here, nothing depends on them"
     )]
-    pub(crate) fn start() -> Self {
+    pub fn start() -> Self {
         Self(Instant::now())
     }
 
     /// The time since it was started.
-    pub(crate) fn elapsed(&self) -> Duration {
+    pub fn elapsed(&self) -> Duration {
         self.0.elapsed()
     }
 }

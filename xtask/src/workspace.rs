@@ -8,20 +8,20 @@ use anyhow::{Context, Result};
 
 /// The features that releases have, and that the server for a quick start is built without. What is
 /// tested has them.
-pub(crate) const FEATURES: &str = "platform-server/cluster";
+pub const FEATURES: &str = "platform-server/cluster";
 
 /// The folders that the tasks work in.
-pub(crate) struct Workspace {
+pub struct Workspace {
     /// The folder of the workspace's `Cargo.toml`.
-    pub(crate) root: PathBuf,
+    pub root: PathBuf,
     /// Cargo's target folder.
-    pub(crate) target: PathBuf,
+    pub target: PathBuf,
     /// Where tools are installed, for every checkout of this user.
     pub(crate) tools: PathBuf,
     /// `PATH`.
     pub(crate) path: OsString,
     /// `PLATFORM_*` variables that are set: they change what `serve` does.
-    pub(crate) settings: Vec<String>,
+    pub settings: Vec<String>,
 }
 
 impl Workspace {
@@ -30,7 +30,7 @@ impl Workspace {
         clippy::disallowed_methods,
         reason = "the one place that reads the environment"
     )]
-    pub(crate) fn find() -> Result<Self> {
+    pub fn find() -> Result<Self> {
         let root = Path::new(env!("CARGO_MANIFEST_DIR"))
             .parent()
             .context("the folder xtask/ is in no workspace")?
@@ -55,7 +55,7 @@ impl Workspace {
     }
 
     /// Where a binary of the workspace is built.
-    pub(crate) fn binary(&self, release: bool, name: &str) -> PathBuf {
+    pub fn binary(&self, release: bool, name: &str) -> PathBuf {
         self.target
             .join(if release { "release" } else { "debug" })
             .join(name)

@@ -24,7 +24,7 @@ use self::announcement::{announcement, first_compilation};
 use self::fix::Fixer;
 use self::jobs::{Job, jobs};
 use self::progress::Progress;
-pub(crate) use self::steps::Tool;
+pub use self::steps::Tool;
 use self::steps::{Queue, STEPS, Step};
 use crate::terminal::{self, Stopwatch};
 use crate::workspace::Workspace;

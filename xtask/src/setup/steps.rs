@@ -127,7 +127,7 @@ impl Queue {
 
 /// A program from crates.io, kept in the user's cache by its version.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Tool {
+pub enum Tool {
     /// Runs the module's tests in a browser, and makes the glue for a game's WebAssembly module.
     WasmBindgen,
     /// Drives Firefox.
@@ -195,7 +195,7 @@ impl Tool {
     }
 
     /// The folder of its programs.
-    pub(crate) fn bin(self, workspace: &Workspace) -> Result<PathBuf> {
+    pub fn bin(self, workspace: &Workspace) -> Result<PathBuf> {
         Ok(self.folder(workspace)?.join("bin"))
     }
 }
