@@ -7,14 +7,14 @@ use std::process::{Child, Command, Stdio};
 
 use anyhow::{Context, Result, ensure};
 use serde::Serialize;
+use xtask::command::output;
+use xtask::terminal;
+use xtask::workspace::Workspace;
 
 use super::figures::{Goal, goal};
 use super::machine::load_command;
 use super::process::{Process, Site};
 use super::statistics::{Estimate, Limit, median_of};
-use crate::command::output;
-use crate::terminal;
-use crate::workspace::Workspace;
 
 /// Rounds: the fewest that give an interval. Each has a server of its own.
 const ROUNDS: usize = 6;

@@ -5,10 +5,10 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use anyhow::{Context, Result, ensure};
+use xtask::workspace::Workspace;
 
 use super::process::{Process, Site, cookie};
 use super::wrk::{Load, get_script, script};
-use crate::workspace::Workspace;
 
 /// A rate that no load reaches.
 const NO_LIMIT: &str = "4000000000/s, burst 4000000000";

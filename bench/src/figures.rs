@@ -214,10 +214,10 @@ pub(super) fn table_of(goals: &[Goal]) -> Vec<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::bench::hosting::Answers;
-    use crate::bench::nodes::{Rate, Stores};
-    use crate::bench::tokens::{self, Series};
-    use crate::bench::traffic;
+    use crate::hosting::Answers;
+    use crate::nodes::{Rate, Stores};
+    use crate::tokens::{self, Series};
+    use crate::traffic;
 
     fn certain(value: f64) -> Estimate {
         Estimate::certain(value)

@@ -7,9 +7,9 @@ use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
 use anyhow::{Context, Result, bail, ensure};
+use xtask::terminal::Stopwatch;
 
 use super::process::Site;
-use crate::terminal::Stopwatch;
 
 /// How long one may take to listen.
 const PATIENCE: Duration = Duration::from_secs(10);

@@ -5,11 +5,11 @@ use std::process::Command;
 
 use anyhow::{Context, Result, ensure};
 use serde::{Deserialize, Serialize};
+use xtask::command::output;
+use xtask::terminal;
+use xtask::workspace::Workspace;
 
 use super::statistics::{Estimate, median_of};
-use crate::command::output;
-use crate::terminal;
-use crate::workspace::Workspace;
 
 /// Records in each of the pages' requests, as the example sends them.
 const RECORDS: u64 = 50;

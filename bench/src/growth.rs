@@ -7,14 +7,14 @@ use std::process::Command;
 
 use anyhow::{Context, Result};
 use serde::{Deserialize, Serialize};
+use xtask::command::output;
+use xtask::terminal;
+use xtask::workspace::Workspace;
 
 use super::contenders::{self, Settings};
 use super::machine::Machine;
 use super::plots::{self, Line, Panel, Plot};
 use super::statistics::{Estimate, median};
-use crate::command::output;
-use crate::terminal;
-use crate::workspace::Workspace;
 
 /// Starts of the server on each size.
 const STARTS: usize = 9;

@@ -7,14 +7,14 @@ use std::process::Command;
 
 use anyhow::{Context, Result, ensure};
 use serde::Serialize;
+use xtask::terminal;
+use xtask::workspace::Workspace;
 
 use super::figures::{Goal, goal};
 use super::file_servers::FileServer;
 use super::process::{Process, Site};
 use super::statistics::{Estimate, Limit, median_of};
 use super::wrk::{self, Load};
-use crate::terminal;
-use crate::workspace::Workspace;
 
 /// Rounds; each round measures every server once.
 const ROUNDS: usize = 9;

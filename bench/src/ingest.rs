@@ -7,14 +7,14 @@ use std::process::Command;
 use anyhow::{Context, Result};
 use serde::Serialize;
 use serde_json::json;
+use xtask::command::output;
+use xtask::terminal;
+use xtask::workspace::Workspace;
 
 use super::contenders::{self, Settings, load, token_script};
 use super::process::Process;
 use super::statistics::{Estimate, median_of};
 use super::wrk::{self, CONNECTIONS, Load, script};
-use crate::command::output;
-use crate::terminal;
-use crate::workspace::Workspace;
 
 /// Rounds; each round measures everything once.
 const ROUNDS: usize = 9;

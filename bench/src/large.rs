@@ -8,13 +8,13 @@ use std::time::Duration;
 
 use anyhow::{Context, Result};
 use serde::{Deserialize, Serialize};
+use xtask::command::output;
+use xtask::terminal::{self, Stopwatch};
+use xtask::workspace::Workspace;
 
 use super::contenders::{self, Settings};
 use super::process::Process;
 use super::statistics::{Estimate, median, percentile_99};
-use crate::command::output;
-use crate::terminal::{self, Stopwatch};
-use crate::workspace::Workspace;
 
 /// Starts of the server that are timed.
 const STARTS: usize = 9;

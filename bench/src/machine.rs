@@ -9,8 +9,7 @@ use std::time::Duration;
 
 use anyhow::{Context, Result};
 use serde::Serialize;
-
-use crate::command::{command, output};
+use xtask::command::{command, output};
 
 /// The fewest cores that are shared out.
 const ENOUGH: usize = 4;

@@ -28,18 +28,17 @@ use std::path::Path;
 use std::process::ExitCode;
 
 use anyhow::{Context, Result};
-use clap::ValueEnum;
+use clap::{Parser, ValueEnum};
+use xtask::build;
+use xtask::command::{cargo, run as run_command};
+use xtask::size::Sizes;
+use xtask::terminal;
+use xtask::workspace::{FEATURES, Workspace};
 
 use self::contenders::Settings;
 use self::figures::{Figures, Goal};
 use self::machine::Machine;
 use self::statistics::{Estimate, Verdict, median};
-use crate::build;
-use crate::command::{cargo, run as run_command};
-use crate::setup::{self, Purpose};
-use crate::size::Sizes;
-use crate::terminal;
-use crate::workspace::{FEATURES, Workspace};
 
 /// Turns of every contender: the interval of a median then leaves out the fastest and the slowest.
 const ROUNDS: usize = 9;
@@ -60,9 +59,27 @@ const EXAMPLES: [&str; 10] = [
     "followers",
 ];
 
+/// Measures the server compared with other servers, for about an hour on a machine that does nothing else, and writes
+/// target/bench.json. Exits with 1 if a stated goal is missed, and with 2 if it cannot be told on this machine.
+#[derive(Parser)]
+#[command(bin_name = "cargo xtask bench")]
+struct Arguments {
+    /// How much is filled of the store of a million players and ten million log records, and how far --plot
+    /// goes: 0.01 for a quick look.
+    #[arg(long, default_value_t = 1.0)]
+    share: f64,
+    /// Measure only this part, for some minutes, and write no file.
+    #[arg(long)]
+    only: Option<Part>,
+    /// Measure how time and memory grow with players, games and log records, and draw that in
+    /// docs/performance.
+    #[arg(long, conflicts_with = "only")]
+    plot: bool,
+}
+
 /// A part that can be measured alone.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub(crate) enum Part {
+enum Part {
     /// What a node on PostgreSQL does, beside the bare database and a server on SQLite.
     Nodes,
     /// For how long the runtime's start holds a page's main thread.
@@ -81,10 +98,29 @@ pub(crate) enum Part {
     Traffic,
 }
 
+fn main() -> ExitCode {
+    match start(&Arguments::parse()) {
+        Ok(code) => code,
+        Err(error) => {
+            terminal::note(&format!("error: {error:#}"));
+            ExitCode::FAILURE
+        }
+    }
+}
+
+/// Does what the arguments ask for.
+fn start(arguments: &Arguments) -> Result<ExitCode> {
+    let workspace = Workspace::find()?;
+    if arguments.plot {
+        plot(&workspace, arguments.share)
+    } else {
+        run(&workspace, arguments.share, arguments.only)
+    }
+}
+
 /// Measures how everything grows, and writes the plots into `docs/performance`. The largest sizes are
 /// this `share` of those of a full run.
-pub(crate) fn plot(workspace: &Workspace, share: f64) -> Result<ExitCode> {
-    setup::run(workspace, Purpose::Serve)?;
+fn plot(workspace: &Workspace, share: f64) -> Result<ExitCode> {
     let programs = ["--bin", "platform-server", "--example", "growth"];
     let arguments = ["build", "--release", "--workspace", "--features", FEATURES];
     let arguments = [&arguments[..], &programs].concat();
@@ -96,8 +132,7 @@ pub(crate) fn plot(workspace: &Workspace, share: f64) -> Result<ExitCode> {
 
 /// Measures, prints a table, writes `target/bench.json`, and fails if a goal is missed, with the
 /// exit code 2 if it only cannot be told. The large store has this `share` of its records. With a part, measures only that and writes no file.
-pub(crate) fn run(workspace: &Workspace, share: f64, only: Option<Part>) -> Result<ExitCode> {
-    setup::run(workspace, Purpose::Bench)?;
+fn run(workspace: &Workspace, share: f64, only: Option<Part>) -> Result<ExitCode> {
     if only == Some(Part::Startup) {
         let startup = startup::measure(workspace)?;
         let goals = startup::goals(&startup);
@@ -273,6 +308,12 @@ fn turn(round: usize, contenders: usize) -> impl Iterator<Item = usize> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_command_line_is_consistent() {
+        use clap::CommandFactory as _;
+        Arguments::command().debug_assert();
+    }
 
     #[test]
     fn every_contender_is_first_in_turn() {

@@ -8,6 +8,10 @@ use anyhow::{Context, Result};
 use platform_cluster::{Cluster, Plan};
 use serde::{Deserialize, Serialize};
 use serde_json::json;
+use xtask::command::output;
+use xtask::setup::Tool;
+use xtask::terminal;
+use xtask::workspace::Workspace;
 
 use super::contenders::{self, Settings, UNLIMITED, load, token_script};
 use super::figures::{Goal, goal};
@@ -15,10 +19,6 @@ use super::ingest::{self, RECORDS};
 use super::process::Site;
 use super::statistics::{Estimate, Limit, median, median_of};
 use super::wrk::{self, Load, Sample, script};
-use crate::command::output;
-use crate::setup::Tool;
-use crate::terminal;
-use crate::workspace::Workspace;
 
 /// Rounds; each round measures everything once. One before them warms up.
 const ROUNDS: usize = 6;

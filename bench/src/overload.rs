@@ -5,6 +5,9 @@ use std::path::Path;
 
 use anyhow::{Context, Result};
 use serde::Serialize;
+use xtask::command::output;
+use xtask::terminal;
+use xtask::workspace::Workspace;
 
 use super::connections::{load, p99_at_rate};
 use super::contenders::{self, Contenders, Settings};
@@ -12,9 +15,6 @@ use super::figures::{Goal, goal};
 use super::process::Process;
 use super::statistics::{Estimate, Limit, median_of};
 use super::wrk::{self, Load};
-use crate::command::output;
-use crate::terminal;
-use crate::workspace::Workspace;
 
 /// Rounds: the fewest that give an interval.
 const ROUNDS: usize = 6;

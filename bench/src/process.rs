@@ -8,9 +8,8 @@ use std::sync::mpsc;
 use std::time::Duration;
 
 use anyhow::{Context, Result, bail};
-
-use crate::command::describe;
-use crate::terminal::Stopwatch;
+use xtask::command::describe;
+use xtask::terminal::Stopwatch;
 
 /// How long a server may take to its ready line.
 const PATIENCE: Duration = Duration::from_secs(60);

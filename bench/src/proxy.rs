@@ -6,14 +6,14 @@ use std::process::Command;
 use anyhow::Result;
 use serde::Serialize;
 use serde_json::json;
+use xtask::terminal;
+use xtask::workspace::Workspace;
 
 use super::contenders::{self, Settings, load};
 use super::large;
 use super::process::Process;
 use super::statistics::{Estimate, median_of};
 use super::wrk::{self, Sample, script};
-use crate::terminal;
-use crate::workspace::Workspace;
 
 /// Rounds; each round measures both ways once.
 const ROUNDS: usize = 9;

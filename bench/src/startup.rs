@@ -4,12 +4,12 @@
 use std::collections::BTreeMap;
 
 use anyhow::{Context, Result};
+use xtask::command::{cargo, command, output, run};
+use xtask::workspace::Workspace;
+use xtask::{drivers, terminal};
 
 use super::figures::{Goal, goal};
 use super::statistics::{Estimate, Limit, median};
-use crate::command::{cargo, command, output, run};
-use crate::workspace::Workspace;
-use crate::{drivers, terminal};
 
 /// Figures by engine and name, such as the milliseconds of each part of the start.
 pub(super) type InBrowsers = BTreeMap<String, BTreeMap<String, Estimate>>;

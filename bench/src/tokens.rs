@@ -4,6 +4,8 @@ use std::path::Path;
 
 use anyhow::{Context as _, Result};
 use serde_json::{Value, json};
+use xtask::terminal;
+use xtask::workspace::Workspace;
 
 use super::connections::p99_at_rate;
 use super::contenders::{CONTENDERS, Contenders};
@@ -11,8 +13,6 @@ use super::figures::{Goal, goal};
 use super::statistics::{Estimate, median, median_of};
 use super::wrk::{self, Sample};
 use super::{ROUNDS, turn};
-use crate::terminal;
-use crate::workspace::Workspace;
 
 /// Seconds of one measurement at half load.
 const SECONDS: u32 = 4;
@@ -239,7 +239,7 @@ pub(super) mod tests {
     }
 
     /// Tokens that reach every goal: six rounds, the fewest that give an interval.
-    pub(in crate::bench) fn good() -> Tokens {
+    pub(crate) fn good() -> Tokens {
         let twice = |rates: [f64; 3], p99| series(&[rates, rates].concat(), p99);
         Tokens {
             bare: twice([10_000.0, 5_000.0, 10_000.0], 8.0),
@@ -255,7 +255,7 @@ pub(super) mod tests {
     }
 
     /// Tokens that miss every goal.
-    pub(in crate::bench) fn bad() -> Tokens {
+    pub(crate) fn bad() -> Tokens {
         Tokens {
             bare: series(&[20_000.0; 6], 1.0),
             bare_ring: series(&[40_000.0; 6], 1.0),

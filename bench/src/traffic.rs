@@ -5,13 +5,13 @@ use std::path::Path;
 
 use anyhow::Result;
 use serde::Serialize;
+use xtask::workspace::Workspace;
 
 use super::figures::{Goal, goal, whole};
 use super::followers::{self, Followers};
 use super::ingest::{self, Ingest};
 use super::proxy::{self, Proxy};
 use super::statistics::Estimate;
-use crate::workspace::Workspace;
 
 /// What was measured.
 #[derive(Clone, Debug, Serialize)]
@@ -120,7 +120,7 @@ pub(super) mod tests {
     }
 
     /// All goals are met.
-    pub(in crate::bench) fn good() -> Traffic {
+    pub(crate) fn good() -> Traffic {
         Traffic {
             ingest: Ingest {
                 beats_ratio: certain(0.9),
@@ -141,7 +141,7 @@ pub(super) mod tests {
     }
 
     /// All goals are missed.
-    pub(in crate::bench) fn bad() -> Traffic {
+    pub(crate) fn bad() -> Traffic {
         Traffic {
             ingest: Ingest {
                 beats_ratio: certain(0.4),

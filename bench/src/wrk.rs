@@ -4,9 +4,9 @@ use std::path::PathBuf;
 
 use anyhow::{Context, Result, bail, ensure};
 use serde::Serialize;
+use xtask::command::output;
 
 use super::machine::load_command;
-use crate::command::output;
 
 /// Parallel connections.
 pub(super) const CONNECTIONS: usize = 64;

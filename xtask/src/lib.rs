@@ -13,12 +13,11 @@
 //! | [`simulate`] | many virtual players, and what the platform counts |
 //! | [`test`] | every stage of the test run, and the count at its end |
 //! | [`size`] | the runtime's size against its budget |
-//! | [`bench`] | the server compared with others, and the goals |
+//! | [`bench`] | replaces this program by the one that measures |
 //! | [`tidy`] | the rules that the compiler does not check |
 //! | [`workspace`] | the paths and the environment |
 //! | [`command`] | runs other programs and reports which one failed |
 
-#[path = "../../bench/src/main.rs"]
 mod bench;
 pub mod build;
 mod cluster;
@@ -98,21 +97,13 @@ enum Task {
         #[arg(long)]
         explain: bool,
     },
-    /// Measure the server compared with other servers, for about an hour on a machine that does nothing else, and
-    /// write target/bench.json. Installs nginx, Caddy, wrk and Node programs. Exits with 1 if a stated goal is missed,
-    /// and with 2 if it cannot be told on this machine.
+    /// Measure the server, for about an hour; `cargo xtask bench --help` says what can be chosen. Installs nginx, Caddy,
+    /// wrk, browsers, PostgreSQL and Node programs.
+    #[command(disable_help_flag = true)]
     Bench {
-        /// How much is filled of the store of a million players and ten million log records, and how far --plot
-        /// goes: 0.01 for a quick look.
-        #[arg(long, default_value_t = 1.0)]
-        share: f64,
-        /// Measure only this part, for some minutes, and write no file.
-        #[arg(long)]
-        only: Option<bench::Part>,
-        /// Measure how time and memory grow with players, games and log records, and draw that in
-        /// docs/performance.
-        #[arg(long, conflicts_with = "only")]
-        plot: bool,
+        /// Arguments for `platform-bench`.
+        #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
+        bench: Vec<OsString>,
     },
     /// Build the fuzz targets with coverage and run them; what they find is in target/fuzz/findings.
     Fuzz {
@@ -184,10 +175,7 @@ fn run(task: Task) -> anyhow::Result<ExitCode> {
         Task::Dist { verify } => dist::run(&workspace, verify),
         Task::Size { explain: false } => size::run(&workspace),
         Task::Size { explain: true } => size::explain(&workspace),
-        Task::Bench {
-            share, plot: true, ..
-        } => bench::plot(&workspace, share),
-        Task::Bench { share, only, .. } => bench::run(&workspace, share, only),
+        Task::Bench { bench } => bench::run(&workspace, &bench),
         Task::Fuzz {
             target,
             seconds,
@@ -229,6 +217,21 @@ mod tests {
     #[test]
     fn the_command_line_is_consistent() {
         Arguments::command().debug_assert();
+    }
+
+    #[test]
+    fn arguments_of_the_bench_are_passed_on_untouched() {
+        for words in [
+            &["--only", "tokens", "--only", "size"][..],
+            &["--help"],
+            &[],
+        ] {
+            let words = [&["xtask", "bench"], words].concat();
+            let Task::Bench { bench } = Arguments::parse_from(&words).task else {
+                panic!("not bench")
+            };
+            assert_eq!(bench, words[2..], "{words:?}");
+        }
     }
 
     #[test]

@@ -35,7 +35,7 @@ impl Workspace {
             .parent()
             .context("the folder xtask/ is in no workspace")?
             .to_owned();
-        // This program is <target>/<profile>/xtask.
+        // This program is <target>/<profile>/<its name>.
         let program = env::current_exe().context("this program cannot find itself")?;
         let target = program
             .ancestors()
