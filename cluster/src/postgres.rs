@@ -55,19 +55,7 @@ pub struct PostgresPair {
 impl PostgresPair {
     pub(crate) fn start(folder: &Path) -> Result<Self> {
         let programs = programs()?;
-        let data = folder.join("postgres-primary");
-        make_folder(&data, User::Postgres)?;
-        run(guarded(&programs.join("initdb"), User::Postgres)?
-            .arg("--pgdata")
-            .arg(&data)
-            // Only this machine's own programs reach the ports.
-            .args(["--username", USER, "--auth=trust", "--encoding=UTF8"])
-            // What is written before the first start need not survive a power failure.
-            .args(["--locale=C.UTF-8", "--no-sync", "--no-instructions"]))?;
-        let primary = Postgres::start("postgres-primary", folder, &programs, data)?;
-        for database in DATABASES {
-            primary.sql("postgres", &format!("CREATE DATABASE {database}"))?;
-        }
+        let primary = Postgres::alone(folder)?;
 
         let copy = folder.join("postgres-standby");
         make_folder(&copy, User::Postgres)?;
@@ -119,6 +107,35 @@ impl PostgresPair {
 }
 
 impl Postgres {
+    /// Starts a server without a standby, with its data below this folder, which the user of
+    /// PostgreSQL must be able to enter.
+    ///
+    /// # Errors
+    /// It does not start, or does not answer within a minute.
+    pub fn alone(folder: &Path) -> Result<Self> {
+        let programs = programs()?;
+        let data = folder.join("postgres-primary");
+        make_folder(&data, User::Postgres)?;
+        run(guarded(&programs.join("initdb"), User::Postgres)?
+            .arg("--pgdata")
+            .arg(&data)
+            // Only this machine's own programs reach the ports.
+            .args(["--username", USER, "--auth=trust", "--encoding=UTF8"])
+            // What is written before the first start need not survive a power failure.
+            .args(["--locale=C.UTF-8", "--no-sync", "--no-instructions"]))?;
+        let primary = Self::start("postgres-primary", folder, &programs, data)?;
+        for database in DATABASES {
+            primary.sql("postgres", &format!("CREATE DATABASE {database}"))?;
+        }
+        Ok(primary)
+    }
+
+    /// The address of a database on this port, its own or that of a relay before it.
+    #[must_use]
+    pub fn url_at(port: u16, database: &str) -> String {
+        format!("postgres://{USER}@127.0.0.1:{port}/{database}")
+    }
+
     fn start(name: &'static str, folder: &Path, programs: &Path, data: PathBuf) -> Result<Self> {
         let reserved = crate::reserve_port()?;
         let port = reserved.number();
