@@ -3,11 +3,12 @@
 //! rate of every round.
 //! `cargo xtask bench` runs it with SQLite and with PostgreSQL.
 //!
-//! `cargo run --release -p platform-server --features cluster --example store_rates <store> <bare>`
+//! `cargo run --release -p platform-server --features cluster --example store_rates <store> <bare> [<rounds> <milliseconds>]`
 //!
-//! Both arguments are addresses of empty stores, `sqlite://…` or `postgres://…`. The second one
+//! The first two arguments are addresses of empty stores, `sqlite://…` or `postgres://…`. The second one
 //! gets its tables from the store, and its rows without it. On a virtual disk, the durable rates say
-//! little about a real one, but the ratios hold.
+//! little about a real one, but the ratios hold. The others say how many rounds count, and how long
+//! each part of one takes.
 
 mod bare_postgres;
 mod bare_sqlite;
@@ -15,6 +16,7 @@ mod rows;
 mod through_store;
 
 use std::error::Error;
+use std::sync::OnceLock;
 use std::time::{Duration, Instant};
 
 use platform_server::clock::{Clock, SystemClock};
@@ -26,10 +28,12 @@ use self::bare_postgres::BarePostgres;
 use self::bare_sqlite::BareSqlite;
 use self::through_store::ThroughStore;
 
-/// Rounds that count; one before them warms up.
+/// Rounds that count unless the arguments say otherwise; one before them warms up.
 const ROUNDS: usize = 9;
-/// How long each part of a round takes.
-const LONG: Duration = Duration::from_millis(1_500);
+/// How long each part of a round takes unless the arguments say otherwise.
+const PERIOD: Duration = Duration::from_millis(1_500);
+/// What the arguments say.
+static CHOSEN_PERIOD: OnceLock<Duration> = OnceLock::new();
 /// Callers who wait for their answer, as many as the load on a server has connections.
 const CALLERS: usize = 64;
 /// Records in a request.
@@ -105,13 +109,19 @@ impl Rates {
 #[tokio::main]
 async fn main() -> Outcome<()> {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
-    let [store, bare] = &arguments[..] else {
-        return Err("name two empty stores".into());
+    let (store, bare, rounds) = match &arguments[..] {
+        [store, bare] => (store, bare, ROUNDS),
+        [store, bare, rounds, milliseconds] => {
+            let period = Duration::from_millis(milliseconds.parse()?);
+            CHOSEN_PERIOD.get_or_init(|| period);
+            (store, bare, rounds.parse()?)
+        }
+        _ => return Err("name two empty stores".into()),
     };
     let store = ThroughStore::open(store).await?;
     let mut bare = Bare::open(bare).await?;
     let [mut guests, mut lookups, mut records] = [const { Rates::new() }; 3];
-    for round in 0..=ROUNDS {
+    for round in 0..=rounds {
         let (store_guests, known) = rate(store.add_guests()).await?;
         let (bare_guests, bare_known) = rate(bare.add_guests()).await?;
         let (store_lookups, ()) = rate(async { Ok((store.look_up(&known).await?, ())) }).await?;
@@ -137,6 +147,11 @@ async fn rate<T>(work: impl Future<Output = Outcome<(usize, T)>>) -> Outcome<(f6
     let begin = now();
     let (count, other) = work.await?;
     Ok((count as f64 / begin.elapsed().as_secs_f64(), other))
+}
+
+/// How long each part of a round takes.
+fn period() -> Duration {
+    CHOSEN_PERIOD.get().copied().unwrap_or(PERIOD)
 }
 
 /// Returns the real time.

@@ -11,7 +11,7 @@ use platform_server::domain::session::SessionHash;
 use platform_server::entropy::{Entropy, SystemEntropy};
 use uuid::Uuid;
 
-use super::{LONG, now};
+use super::{now, period};
 
 /// The project of records that are written without the store.
 pub(super) const BARE: &str = "bare";
@@ -78,6 +78,6 @@ impl Turn {
     }
 
     pub(super) fn goes_on(&self) -> bool {
-        self.0.elapsed() < LONG
+        self.0.elapsed() < period()
     }
 }
