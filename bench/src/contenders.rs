@@ -149,8 +149,24 @@ impl Contenders {
 
 /// Starts a release server with its data in `data`.
 pub(super) fn server(workspace: &Workspace, data: &Path, settings: Settings) -> Result<Process> {
+    let program = workspace.binary(true, "platform-server");
+    let mut server = serve(workspace, &program, data)?;
+    if settings.unlimited {
+        server.envs(UNLIMITED);
+    }
+    if settings.overload {
+        server.env("PLATFORM_OVERLOAD_MILLIS", "20");
+    }
+    if settings.metrics {
+        server.env("PLATFORM_OPERATIONS_LISTEN", "127.0.0.1:0");
+    }
+    Process::start(&mut server)
+}
+
+/// A command that serves with its data in `data`, on a free port.
+pub(super) fn serve(workspace: &Workspace, program: &Path, data: &Path) -> Result<Command> {
     std::fs::create_dir_all(data).with_context(|| format!("cannot make {}", data.display()))?;
-    let mut server = Command::new(workspace.binary(true, "platform-server"));
+    let mut server = Command::new(program);
     for setting in &workspace.settings {
         server.env_remove(setting);
     }
@@ -165,16 +181,7 @@ pub(super) fn server(workspace: &Workspace, data: &Path, settings: Settings) -> 
         .env("PLATFORM_LISTEN", "127.0.0.1:0")
         .env("PLATFORM_DATA", data)
         .stderr(File::create(data.join("log"))?);
-    if settings.unlimited {
-        server.envs(UNLIMITED);
-    }
-    if settings.overload {
-        server.env("PLATFORM_OVERLOAD_MILLIS", "20");
-    }
-    if settings.metrics {
-        server.env("PLATFORM_OPERATIONS_LISTEN", "127.0.0.1:0");
-    }
-    Process::start(&mut server)
+    Ok(server)
 }
 
 /// Requests a page of every kind, as a new visitor does, and returns the visitor's cookie.

@@ -230,6 +230,7 @@ pub(super) mod tests {
         let mut series = Series::new();
         for per_second in rates {
             series.add(Sample {
+                responses: 2.0 * per_second,
                 per_second: *per_second,
                 p50_milliseconds: p99 / 2.0,
                 p99_milliseconds: p99,

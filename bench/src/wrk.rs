@@ -11,7 +11,7 @@ use super::machine::load_command;
 /// Parallel connections.
 pub(super) const CONNECTIONS: usize = 64;
 /// Seconds of one measurement.
-const SECONDS: &str = "2";
+const SECONDS: u32 = 2;
 
 /// A request that is repeated.
 pub(super) struct Load {
@@ -26,6 +26,8 @@ pub(super) struct Load {
 /// What one measurement gave.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub(super) struct Sample {
+    /// All responses.
+    pub(super) responses: f64,
     /// Responses per second.
     pub(super) per_second: f64,
     /// The median response time, in milliseconds.
@@ -61,6 +63,11 @@ pub(super) fn run(load: &Load) -> Result<Sample> {
 
 /// The same on this many connections.
 pub(super) fn run_on(load: &Load, connections: usize) -> Result<Sample> {
+    run_for(load, connections, SECONDS)
+}
+
+/// The same for so many seconds.
+pub(super) fn run_for(load: &Load, connections: usize, seconds: u32) -> Result<Sample> {
     let mut wrk = load_command("wrk");
     wrk.args([
         "--threads",
@@ -68,7 +75,7 @@ pub(super) fn run_on(load: &Load, connections: usize) -> Result<Sample> {
         "--connections",
         &connections.to_string(),
         "--duration",
-        SECONDS,
+        &seconds.to_string(),
         "--latency",
     ]);
     wrk.arg("--script").arg(&load.script).arg(&load.url);
@@ -95,12 +102,18 @@ fn read(text: &str) -> Result<Sample> {
             .any(|part| !part.trim().ends_with(" 0"));
         ensure!(!broken, "connections broke: {errors}");
     }
+    let responses = lines()
+        .find_map(|line| line.split_once(" requests in "))
+        .context("there is no number of responses")?
+        .0
+        .parse()?;
     let per_second = after("Requests/sec:")
         .context("there is no rate")?
         .parse()?;
     let p50 = after("50%").context("there is no median")?;
     let p99 = after("99%").context("there is no 99th percentile")?;
     Ok(Sample {
+        responses,
         per_second,
         p50_milliseconds: milliseconds(p50)?,
         p99_milliseconds: milliseconds(p99)?,
@@ -143,6 +156,7 @@ Transfer/sec:      4.99MB
     #[test]
     fn the_rate_and_the_99th_percentile_are_read() {
         let sample = Sample {
+            responses: 48_400.0,
             per_second: 12_069.83,
             p50_milliseconds: 5.0,
             p99_milliseconds: 9.25,
