@@ -206,7 +206,7 @@ fn medians(rounds: &[[[f64; SERVERS]; 3]]) -> Hosting {
 }
 
 /// The `ETag` in a response's text.
-fn entity_tag(answer: &str) -> Option<String> {
+pub(super) fn entity_tag(answer: &str) -> Option<String> {
     answer.lines().find_map(|line| {
         let (name, value) = line.split_once(':')?;
         name.eq_ignore_ascii_case("etag")

@@ -3,6 +3,7 @@
 //! not hit only one of them. Every figure has an interval, and a goal is met only if the whole
 //! interval keeps it. One contender is measured beside itself, which shows the machine's noise.
 
+mod compare;
 mod connections;
 mod contenders;
 mod figures;
@@ -68,9 +69,14 @@ struct Arguments {
     /// goes: 0.01 for a quick look.
     #[arg(long, default_value_t = 1.0)]
     share: f64,
-    /// Measure only this part, for some minutes, and write no file.
+    /// Measure only this part, for some minutes, and write no file. May be given more than once.
     #[arg(long)]
-    only: Option<Part>,
+    only: Vec<Part>,
+    /// Compare the working tree with this commit instead: both take turns on this machine as it is, some minutes for
+    /// each part. The commit is built below target/compare, once. Exits with 1 if a figure is more than 5 % worse, and with 2 if
+    /// that cannot be told.
+    #[arg(long, value_name = "COMMIT", conflicts_with = "plot")]
+    compare: Option<String>,
     /// Measure how time and memory grow with players, games and log records, and draw that in
     /// docs/performance.
     #[arg(long, conflicts_with = "only")]
@@ -80,6 +86,12 @@ struct Arguments {
 /// A part that can be measured alone.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 enum Part {
+    /// With --compare: the bytes of runtime.js, and of the server's program.
+    Size,
+    /// With --compare: the start of the server, its memory, and that of a connection.
+    Memory,
+    /// With --compare: the rates of both stores, and PostgreSQL's round trips.
+    Store,
     /// What a node on PostgreSQL does, beside the bare database and a server on SQLite.
     Nodes,
     /// For how long the runtime's start holds a page's main thread.
@@ -111,10 +123,30 @@ fn main() -> ExitCode {
 /// Does what the arguments ask for.
 fn start(arguments: &Arguments) -> Result<ExitCode> {
     let workspace = Workspace::find()?;
+    let Arguments { share, only, .. } = arguments;
+    if let Some(commit) = &arguments.compare {
+        return compare::run(&workspace, commit, only);
+    }
     if arguments.plot {
-        plot(&workspace, arguments.share)
-    } else {
-        run(&workspace, arguments.share, arguments.only)
+        return plot(&workspace, *share);
+    }
+    match only[..] {
+        [] => run(&workspace, *share, None),
+        [part @ (Part::Size | Part::Memory | Part::Store)] => {
+            anyhow::bail!("`{}` is only compared: add --compare <commit>", part.name())
+        }
+        [part] => run(&workspace, *share, Some(part)),
+        _ => {
+            anyhow::bail!("several parts are only compared: add --compare <commit>, or choose one")
+        }
+    }
+}
+
+impl Part {
+    /// Its name on the command line.
+    fn name(self) -> String {
+        let value = self.to_possible_value();
+        value.map_or_else(String::new, |value| value.get_name().to_owned())
     }
 }
 
@@ -210,7 +242,9 @@ fn measure_part(
             let traffic = traffic::measure(workspace, folder)?;
             (traffic.goals().into(), traffic.markdown())
         }
-        Part::Startup | Part::Frames => (Vec::new(), Vec::new()),
+        Part::Startup | Part::Frames | Part::Size | Part::Memory | Part::Store => {
+            (Vec::new(), Vec::new())
+        }
     };
     Ok(tell(&goals, &[machine.markdown(), lines].concat()))
 }
@@ -223,10 +257,15 @@ fn tell(goals: &[Goal], lines: &[String]) -> ExitCode {
 }
 
 fn verdict(goals: &[Goal]) -> ExitCode {
-    let is_any = |verdict| goals.iter().any(|goal| goal.verdict() == verdict);
-    if is_any(Verdict::Missed) {
+    exit_code(goals.iter().map(Goal::verdict))
+}
+
+/// Fails if one is missed, and with another code if one only cannot be told.
+fn exit_code(verdicts: impl Iterator<Item = Verdict>) -> ExitCode {
+    let verdicts: Vec<Verdict> = verdicts.collect();
+    if verdicts.contains(&Verdict::Missed) {
         ExitCode::FAILURE
-    } else if is_any(Verdict::Unclear) {
+    } else if verdicts.contains(&Verdict::Unclear) {
         ExitCode::from(2)
     } else {
         ExitCode::SUCCESS
@@ -313,6 +352,50 @@ mod tests {
     fn the_command_line_is_consistent() {
         use clap::CommandFactory as _;
         Arguments::command().debug_assert();
+    }
+
+    #[test]
+    fn parts_may_be_chosen_more_than_once_and_have_the_names_of_the_command_line() {
+        let words = [
+            "bench",
+            "--compare",
+            "HEAD~1",
+            "--only",
+            "size",
+            "--only",
+            "tokens",
+        ];
+        let arguments = Arguments::parse_from(words);
+        assert_eq!(arguments.compare.as_deref(), Some("HEAD~1"));
+        assert_eq!(arguments.only, [Part::Size, Part::Tokens]);
+        let names: Vec<String> = arguments.only.into_iter().map(Part::name).collect();
+        assert_eq!(names, ["size", "tokens"]);
+        assert!(Arguments::try_parse_from(["bench", "--compare", "a", "--plot"]).is_err());
+    }
+
+    #[test]
+    fn what_is_only_compared_is_refused_alone_with_advice() {
+        for words in [
+            &["bench", "--only", "size"][..],
+            &["bench", "--only", "tokens", "--only", "files"],
+        ] {
+            let error = start(&Arguments::parse_from(words))
+                .unwrap_err()
+                .to_string();
+            assert!(error.contains("--compare <commit>"), "{error}");
+        }
+    }
+
+    #[test]
+    fn one_loss_fails_and_one_doubt_has_a_code_of_its_own() {
+        let code = |verdicts: &[Verdict]| exit_code(verdicts.iter().copied());
+        assert_eq!(
+            code(&[Verdict::Met, Verdict::Unclear, Verdict::Missed]),
+            ExitCode::FAILURE
+        );
+        assert_eq!(code(&[Verdict::Met, Verdict::Unclear]), ExitCode::from(2));
+        assert_eq!(code(&[Verdict::Met]), ExitCode::SUCCESS);
+        assert_eq!(code(&[]), ExitCode::SUCCESS);
     }
 
     #[test]

@@ -176,7 +176,7 @@ fn requests(workspace: &Workspace, folder: &Path, cluster: &Cluster) -> Result<V
 }
 
 /// Parallel connections: fewer for logs than a game may have waiting log requests.
-fn connections(load: &Load) -> usize {
+pub(super) fn connections(load: &Load) -> usize {
     if load.name == LOGS { 24 } else { 64 }
 }
 
@@ -184,7 +184,7 @@ fn connections(load: &Load) -> usize {
 const LOGS: &str = "frontend log records, 50 a request";
 
 /// The load of each kind.
-fn loads(folder: &Path, file: &str, server: &Site) -> Result<[Load; 4]> {
+pub(super) fn loads(folder: &Path, file: &str, server: &Site) -> Result<[Load; 4]> {
     let cookie = contenders::visit(server)?;
     let token = contenders::token(server, &cookie)?;
     let (demo, bearer) = (server.host("demo"), format!("Bearer {token}"));

@@ -11,6 +11,8 @@ use anyhow::{Context, Result, bail};
 use xtask::command::describe;
 use xtask::terminal::Stopwatch;
 
+/// The unit of processor times in `/proc`, in parts of a second: the same on every Linux.
+const TICKS: f64 = 100.0;
 /// How long a server may take to its ready line.
 const PATIENCE: Duration = Duration::from_secs(60);
 
@@ -82,6 +84,13 @@ impl Process {
         resident(&status).with_context(|| format!("{file} has no VmRSS"))
     }
 
+    /// The processor time that it has used, in seconds.
+    pub(super) fn processor_seconds(&self) -> Result<f64> {
+        let file = format!("/proc/{}/stat", self.child.id());
+        let stat = std::fs::read_to_string(&file).with_context(|| format!("cannot read {file}"))?;
+        processor_seconds(&stat).with_context(|| format!("{file} names no processor time"))
+    }
+
     /// Ends it.
     pub(super) fn stop(self) {
         drop(self);
@@ -126,7 +135,10 @@ impl Site {
         let response = String::from_utf8_lossy(&response).into_owned();
         let status = response.lines().next().unwrap_or_default();
         anyhow::ensure!(
-            status.contains(" 200 "),
+            status
+                .split(' ')
+                .nth(1)
+                .is_some_and(|code| code.starts_with('2')),
             "{method} {host}{path} answered {status}"
         );
         Ok(response)
@@ -146,6 +158,15 @@ fn ready(line: &str) -> Option<(String, SocketAddr)> {
     let (_, rest) = line.split_once(" ready on ")?;
     let (origin, rest) = rest.split_once(" (listening on ")?;
     Some((origin.to_owned(), rest.strip_suffix(')')?.parse().ok()?))
+}
+
+/// Seconds of processor time, of the program and of the system for it, in a `/proc/<pid>/stat`.
+fn processor_seconds(stat: &str) -> Option<f64> {
+    // The name, in parentheses, may contain spaces.
+    let (_, fields) = stat.rsplit_once(") ")?;
+    let mut ticks = fields.split(' ').skip(11).map(str::parse::<f64>);
+    let (user, system) = (ticks.next()?.ok()?, ticks.next()?.ok()?);
+    Some((user + system) / TICKS)
 }
 
 /// Kilobytes of resident memory in a `/proc/<pid>/status`.
@@ -188,6 +209,13 @@ mod tests {
             Some(21_504)
         );
         assert_eq!(resident("VmPeak:\t  90 kB\n"), None);
+    }
+
+    #[test]
+    fn processor_time_is_read_behind_a_name_with_spaces() {
+        let stat = "7 (a) b) S 1 7 7 0 -1 4194560 9 0 0 0 150 25 0 0 20 0 4 0 100 5 6";
+        assert_eq!(processor_seconds(stat), Some(1.75));
+        assert_eq!(processor_seconds("7 (a) S 1"), None);
     }
 
     #[test]

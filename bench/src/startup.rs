@@ -4,6 +4,7 @@
 use std::collections::BTreeMap;
 
 use anyhow::{Context, Result};
+use serde::de::DeserializeOwned;
 use xtask::command::{cargo, command, output, run};
 use xtask::workspace::Workspace;
 use xtask::{drivers, terminal};
@@ -40,15 +41,24 @@ pub(super) fn measure_frames(workspace: &Workspace) -> Result<InBrowsers> {
     of_example(workspace, "overhead", &[])
 }
 
-/// Runs an example that prints the values of its rounds, and returns their medians.
-fn of_example(workspace: &Workspace, name: &str, arguments: &[&str]) -> Result<InBrowsers> {
+/// Builds and runs an example that measures in browsers, and reads the JSON that it prints.
+pub(super) fn example<Printed: DeserializeOwned>(
+    workspace: &Workspace,
+    name: &str,
+    arguments: &[&str],
+) -> Result<Printed> {
     let example = [&["run", "--quiet", "--example", name, "--"], arguments].concat();
     let json = output(&mut drivers::add_to(
         cargo(&workspace.root, &example),
         workspace,
     )?)?;
+    serde_json::from_str(json.trim()).context("what browsers measured cannot be read")
+}
+
+/// Runs an example that prints the values of its rounds, and returns their medians.
+fn of_example(workspace: &Workspace, name: &str, arguments: &[&str]) -> Result<InBrowsers> {
     let engines: BTreeMap<String, BTreeMap<String, Vec<f64>>> =
-        serde_json::from_str(json.trim()).context("what browsers measured cannot be read")?;
+        example(workspace, name, arguments)?;
     let medians = engines.into_iter().map(|(engine, figures)| {
         let figures = figures.into_iter();
         let figures = figures.map(|(name, values)| (name, median(&values)));

@@ -3,6 +3,9 @@
 //! with and without the runtime's wrapper, what it does each second, and the
 //! work per frame of real games with and without its tag. Prints one JSON
 //! object: the figures of all rounds, in the unit that the name ends with.
+//!
+//! With `--compare` and the origins of two servers, it does the same with the
+//! runtimes of both in turns, in Chromium alone, and prints the pairs of each turn.
 
 #![expect(clippy::expect_used, reason = "a bench reports by failing")]
 
@@ -11,6 +14,8 @@ use std::sync::Arc;
 
 use axum::body::Bytes;
 use platform_tests::browser::{Browser, Engine, Stage};
+use platform_tests::owner::Owner;
+use platform_tests::platform::Site;
 use platform_tests::world::{PageBuilder, World};
 use platform_tests::{npm, poll};
 use serde_json::Value;
@@ -18,6 +23,14 @@ use serde_json::Value;
 /// Rounds of everything; each holds both sides, one after the other, so that
 /// what else the machine does meets both alike.
 const ROUNDS: usize = 9;
+
+/// Turns of two servers that are compared; the first one warms the engine and
+/// does not count.
+const TURNS: usize = 14;
+
+/// The game in which they are: the one that works least on a frame, so that the
+/// runtime's part is largest.
+const COMPARED: &str = "pixi";
 
 /// Frames of a game in a round: the first ones warm the engine.
 const FRAMES: usize = 240;
@@ -67,11 +80,21 @@ for (const name in times) figures[name] = times[name].sort((a, b) => a - b)[REQU
 return figures;
 "#;
 
+/// What the runtime works in a second of a game that logs ten lines, as [`ROUND`] names it.
+const SECOND: &str = "a second with ten lines, µs";
+
 /// The figures of all rounds in one engine, by name.
 type Figures = BTreeMap<String, Vec<f64>>;
 
 #[tokio::main]
 async fn main() {
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    if let [compare, old, new] = &arguments[..]
+        && compare == "--compare"
+    {
+        let pairs = compare_servers([old, new]).await;
+        return print_json(&serde_json::to_string(&pairs).unwrap_or_default());
+    }
     let mut engines: BTreeMap<String, Figures> = BTreeMap::new();
     for engine in [Engine::Chromium, Engine::Firefox] {
         let browser = Arc::new(Browser::start(engine).await);
@@ -93,6 +116,57 @@ async fn main() {
 )]
 fn print_json(json: &str) {
     println!("{json}");
+}
+
+/// Plays a game with the runtimes of two servers in turns. Returns what both cost in each turn.
+async fn compare_servers(origins: [&str; 2]) -> BTreeMap<String, Vec<[f64; 2]>> {
+    let games = npm::games().await.join(COMPARED);
+    let read = |file: &str| std::fs::read_to_string(games.join(file)).expect("a built game");
+    let (page, script) = (read("index.html"), read("game.js"));
+    let calls = PageBuilder::new().before(BEFORE).html();
+    let mut sites = Vec::new();
+    for origin in origins {
+        let site = Site::local(origin);
+        let owner = Owner::sign_in(&site, "bench").await;
+        for slug in ["calls", COMPARED] {
+            owner.create(slug).await;
+        }
+        let files = [("index.html", page.as_str()), ("game.js", script.as_str())];
+        owner.deploy(COMPARED, "prod", &files).await;
+        owner
+            .deploy("calls", "prod", &[("index.html", &calls)])
+            .await;
+        sites.push(site);
+    }
+    let browser = Arc::new(Browser::start(Engine::Chromium).await);
+    let stage = Stage::new(Arc::clone(&browser));
+    let mut pairs: BTreeMap<String, Vec<[f64; 2]>> = BTreeMap::new();
+    for turn in 0..=TURNS {
+        let mut figures = [const { Vec::new() }; 2];
+        for side in [turn % 2, 1 - turn % 2] {
+            figures[side] = costs(&stage, &sites[side]).await;
+        }
+        let [old, new] = figures;
+        for ((name, old), (_, new)) in old.into_iter().zip(new).filter(|_| turn > 0) {
+            pairs.entry(name).or_default().push([old, new]);
+        }
+    }
+    drop(stage);
+    if let Some(browser) = Arc::into_inner(browser) {
+        browser.close().await;
+    }
+    pairs
+}
+
+/// What a frame of the game costs, and a second of the runtime.
+async fn costs(stage: &Stage, site: &Site) -> Vec<(String, f64)> {
+    let frame = work(stage, &site.url(COMPARED, "/")).await;
+    stage.open(&site.url("calls", "/")).await;
+    let second = stage.run(ROUND).await[SECOND].as_f64();
+    vec![
+        (format!("{COMPARED}, frame, ms"), frame),
+        (SECOND.to_owned(), second.unwrap_or(f64::NAN)),
+    ]
 }
 
 /// What calls cost.

@@ -4,6 +4,9 @@
 //! measures as well. Prints one JSON object: milliseconds of every load, and bytes.
 //!
 //! The first argument is the folder of these scripts.
+//!
+//! With `--compare` and the origins of two servers, it loads the same page from both in turns, in Chromium alone,
+//! and prints the pairs of each turn.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -11,11 +14,18 @@ use std::sync::Arc;
 
 use platform_compression::BEST;
 use platform_tests::browser::{Browser, Engine, Stage};
+use platform_tests::owner::Owner;
+use platform_tests::platform::Site;
 use platform_tests::world::{PageBuilder, World};
 use serde_json::{Value, json};
 
 /// Loads of the page; the first one warms the engine and does not count.
 const ROUNDS: usize = 21;
+
+/// Turns of two servers that are compared, and loads of each in a turn: browsers tell the time in coarse steps, so a
+/// turn counts the mean. The first turn warms the engine and does not count.
+const TURNS: usize = 20;
+const LOADS: usize = 6;
 
 /// The scripts of others, as `tests/peers` bundles them.
 const PEERS: [&str; 2] = ["sentry", "auth0"];
@@ -54,6 +64,7 @@ const BEFORE: &str = "{
         // A microtask runs after the task of the start.
         queueMicrotask(() => {
             parts['start'] = now() - starts;
+            window.startedAt = now();
             window.isStarted = true;
         });
         return new Instance(...values);
@@ -83,6 +94,9 @@ return {
     ...(PerformanceObserver.supportedEntryTypes.includes('longtask') && { 'longest task': longest }),
 };";
 
+/// The time from the runtime's script to its start, what runs in the background included.
+const WHOLE: &str = "return startedAt - begun;";
+
 /// Runs after the script that is measured.
 const AFTER: &str = r#"<script defer src="after.js"></script><script defer src="empty.js"></script><script defer src="last.js"></script>"#;
 
@@ -91,9 +105,16 @@ const PEER: &str = "return { script: complete - begun - (emptied - complete) };"
 
 #[tokio::main]
 async fn main() {
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    if let [compare, old, new] = &arguments[..]
+        && compare == "--compare"
+    {
+        let pairs = compare_servers([old, new]).await;
+        return println_json(&serde_json::to_string(&pairs).unwrap_or_default());
+    }
     let mut engines = BTreeMap::new();
-    if let Some(folder) = std::env::args().nth(1) {
-        engines.insert("peers".to_owned(), measure_peers(Path::new(&folder)).await);
+    if let Some(folder) = arguments.first() {
+        engines.insert("peers".to_owned(), measure_peers(Path::new(folder)).await);
     }
     for engine in Engine::ALL {
         engines.insert(engine.to_string(), measure(engine, 1).await);
@@ -133,16 +154,69 @@ fn println_json(json: &str) {
     println!("{json}");
 }
 
+/// Loads the same page from two servers in turns. Returns the milliseconds of both in each turn.
+async fn compare_servers(origins: [&str; 2]) -> BTreeMap<String, Vec<[f64; 2]>> {
+    let mut pages = Vec::new();
+    for origin in origins {
+        let site = Site::local(origin);
+        let owner = Owner::sign_in(&site, "bench").await;
+        owner.create("arena").await;
+        let html = page().after(AFTER).html();
+        let files = [&[("index.html", html.as_str())][..], &SCRIPTS].concat();
+        owner.deploy("arena", "prod", &files).await;
+        pages.push(site.url("arena", "/"));
+    }
+    let browser = Arc::new(Browser::start(Engine::Chromium).await);
+    let stage = Stage::new(Arc::clone(&browser));
+    let mut pairs: BTreeMap<String, Vec<[f64; 2]>> = BTreeMap::new();
+    for turn in 0..=TURNS {
+        let mut figures = [[0.0; 2]; 2];
+        for side in [turn % 2, 1 - turn % 2] {
+            figures[side] = mean_of_loads(&stage, &pages[side]).await;
+        }
+        if turn > 0 {
+            let [old, new] = figures;
+            for (name, place) in [("main thread held, ms", 0), ("from script to start, ms", 1)] {
+                let of_name = pairs.entry(name.to_owned()).or_default();
+                of_name.push([old[place], new[place]]);
+            }
+        }
+    }
+    drop(stage);
+    if let Some(browser) = Arc::into_inner(browser) {
+        browser.close().await;
+    }
+    pairs
+}
+
+/// Milliseconds for which the main thread is held, and until the runtime has started.
+async fn mean_of_loads(stage: &Stage, address: &str) -> [f64; 2] {
+    let mut sums = [0.0; 2];
+    for _ in 0..LOADS {
+        stage.open(address).await;
+        let held = stage.run(PARTS).await["main thread held"].as_f64();
+        let whole = stage.run(WHOLE).await.as_f64();
+        sums[0] += held.unwrap_or(f64::NAN);
+        sums[1] += whole.unwrap_or(f64::NAN);
+    }
+    sums.map(|sum| sum / LOADS as f64)
+}
+
 /// A page with scripts that say the time before and after one script, and before and after an empty
 /// one.
 fn page() -> PageBuilder {
-    PageBuilder::new()
-        .before(r#"<script defer src="before.js"></script>"#)
-        .file("before.js", BEFORE)
-        .file("after.js", "window.complete = performance.now();")
-        .file("empty.js", "")
-        .file("last.js", "window.emptied = performance.now();")
+    let page = PageBuilder::new().before(r#"<script defer src="before.js"></script>"#);
+    let scripts = SCRIPTS.into_iter();
+    scripts.fold(page, |page, (name, script)| page.file(name, script))
 }
+
+/// The scripts of this page.
+const SCRIPTS: [(&str, &str); 4] = [
+    ("before.js", BEFORE),
+    ("after.js", "window.complete = performance.now();"),
+    ("empty.js", ""),
+    ("last.js", "window.emptied = performance.now();"),
+];
 
 /// Loads a page with the script of a peer again and again. The runtime's comes after the measurement.
 async fn measure_peer(engine: Engine, script: &str) -> Vec<f64> {

@@ -64,6 +64,20 @@ pub struct Site {
 }
 
 impl Site {
+    /// Returns the site of a server program that listens on the port of its origin, under `localhost`.
+    ///
+    /// # Panics
+    /// Panics if the origin has no port.
+    #[must_use]
+    pub fn local(origin: &str) -> Self {
+        let port = origin.rsplit(':').next().and_then(|port| port.parse().ok());
+        let port: u16 = port.expect("an origin with its port");
+        Self {
+            origin: origin.to_owned(),
+            address: ([127, 0, 0, 1], port).into(),
+        }
+    }
+
     /// Returns the URL of `path` on the sub-domain `label`; with an empty path, the origin.
     #[must_use]
     pub fn url(&self, label: &str, path: &str) -> String {
