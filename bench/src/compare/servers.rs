@@ -1,5 +1,7 @@
 //! The servers of both sides, each with its data in a folder of its own.
 
+use std::time::Duration;
+
 use anyhow::Result;
 
 use super::Both;
@@ -7,6 +9,9 @@ use super::subjects::Program;
 use super::turns::Side;
 use crate::contenders::{self, UNLIMITED};
 use crate::process::Process;
+
+/// In this time a server that was asked for nothing does what it still had to do.
+const QUIET_PERIOD: Duration = Duration::from_millis(20);
 
 /// A value for the old side and one for the new side.
 pub(super) struct Sides<T> {
@@ -56,4 +61,13 @@ pub(super) fn start(
     server.envs(UNLIMITED);
     server.envs(variables.iter().map(|(name, value)| (name, value)));
     Process::start(&mut server)
+}
+
+/// Waits for what servers do by themselves.
+#[expect(
+    clippy::disallowed_methods,
+    reason = "that a server does nothing more is seen only over real time"
+)]
+pub(super) fn pause() {
+    std::thread::sleep(QUIET_PERIOD);
 }

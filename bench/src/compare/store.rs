@@ -30,8 +30,6 @@ const PERIOD: Duration = Duration::from_secs(110);
 const SHORT: [&str; 2] = ["1", "250"];
 /// How often each request is sent to count its round trips.
 const REQUESTS: usize = 25;
-/// A request is over when for this long nothing more was asked of PostgreSQL.
-const QUIET_PERIOD: Duration = Duration::from_millis(20);
 /// What the example measures.
 const RATES: [&str; 3] = ["new guests", "look-ups of a session", "log records"];
 
@@ -321,25 +319,17 @@ impl Relayed {
         Ok(median(&counts).value)
     }
 
-    /// The round trips so far, once there were no others for a moment.
+    /// The round trips so far, once there were no others for a moment: then a request is over.
     fn when_quiet(&self) -> u64 {
         loop {
             let before = self.relay.round_trips();
-            pause();
+            servers::pause();
             let now = self.relay.round_trips();
             if now == before {
                 return now;
             }
         }
     }
-}
-
-#[expect(
-    clippy::disallowed_methods,
-    reason = "that nothing more is asked is seen only over real time"
-)]
-fn pause() {
-    std::thread::sleep(QUIET_PERIOD);
 }
 
 #[cfg(test)]
