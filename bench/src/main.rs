@@ -69,7 +69,7 @@ struct Arguments {
     /// goes: 0.01 for a quick look.
     #[arg(long, default_value_t = 1.0)]
     share: f64,
-    /// Measure only this part, for some minutes, and write no file. May be given more than once.
+    /// Measure only this part, for some minutes, and write no file. With --compare, it may be given more than once.
     #[arg(long)]
     only: Vec<Part>,
     /// Compare the working tree with this commit instead: both take turns on this machine as it is, some minutes for

@@ -128,12 +128,9 @@ fn check_out(root: &Path, tree: &Path, commit: &str) -> Result<()> {
             &["checkout", "--quiet", "--force", "--detach", commit],
         )?;
     } else {
-        // The folder may have been removed without git.
-        git(root, &["worktree", "prune"])?;
-        git(
-            root,
-            &["worktree", "add", "--quiet", "--detach", &place, commit],
-        )?;
+        // By force, because git may know the folder of a tree that was removed without it.
+        let add = ["worktree", "add", "--quiet", "--force", "--detach"];
+        git(root, &[&add[..], &[&place, commit]].concat())?;
     }
     // The minifier and wasm-opt make the runtime as it is shipped.
     let loader = tree.join("loader");
