@@ -15,7 +15,7 @@ use crate::contenders;
 use crate::process::Process;
 
 /// How long the starts are measured at most.
-const PERIOD: Duration = Duration::from_secs(150);
+const STARTS_PERIOD: Duration = Duration::from_secs(150);
 /// Connections that wait: fewer than the files that a program may open if nobody raises that.
 const CONNECTIONS: usize = 800;
 /// How long a response may take.
@@ -23,7 +23,7 @@ const TIMEOUT: Duration = Duration::from_secs(20);
 
 /// Compares starts on a store that is there.
 pub(super) fn measure(both: &Both<'_>) -> Result<Vec<Figure>> {
-    let [starts, idle, waiting] = in_turns("starts", PERIOD, |side| {
+    let [starts, idle, waiting] = in_turns("starts", STARTS_PERIOD, |side| {
         let server = servers::start(both, side, "starts", &[])?;
         let start = server.ready_after.as_secs_f64() * 1_000.0;
         contenders::visit(&server)?;

@@ -2,7 +2,7 @@
 //! turns, and only the ratio within a turn counts: what else the machine does meets both alike.
 //!
 //! The programs are used from outside alone, by their settings, HTTP and the files of the build, so
-//! that a commit whose own bench knew nothing of this can be compared as well.
+//! that a commit from before this comparison existed can be compared as well.
 
 mod h2load;
 mod memory;

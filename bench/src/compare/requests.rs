@@ -19,7 +19,7 @@ use crate::process::Process;
 use crate::wrk::{self, CONNECTIONS, Load};
 
 /// How long one kind of request is measured at most.
-const PERIOD: Duration = Duration::from_secs(80);
+const LOAD_PERIOD: Duration = Duration::from_secs(80);
 /// How long a server may take to compress a file.
 const COMPRESSION_TIMEOUT: Duration = Duration::from_secs(20);
 /// Seconds of one turn.
@@ -61,7 +61,7 @@ pub(super) fn files(both: &Both<'_>) -> Result<Vec<Figure>> {
         figures.extend(of_load(&plain, kind)?);
     }
     let secure = Sides::make(|side| secure(both, side))?;
-    let [rates, times] = in_turns("HTTP/2", PERIOD, |side| {
+    let [rates, times] = in_turns("HTTP/2", LOAD_PERIOD, |side| {
         let server = secure.of(side);
         let (answers, time) = timed(server, || {
             let url = format!("https://demo.platform.localhost{FILE}");
@@ -147,7 +147,7 @@ fn secure(both: &Both<'_>, side: Side) -> Result<Process> {
 /// Compares one load in turns.
 fn of_load<const LOADS: usize>(sides: &Sides<Loaded<LOADS>>, kind: usize) -> Result<[Figure; 2]> {
     let name = sides.of(Side::New).1[kind].name;
-    let [rates, times] = in_turns(name, PERIOD, |side| {
+    let [rates, times] = in_turns(name, LOAD_PERIOD, |side| {
         let (server, loads) = sides.of(side);
         let load = &loads[kind];
         let count = connections(load).min(CONNECTIONS);

@@ -25,7 +25,7 @@ use crate::statistics::median;
 use crate::wrk::{self, Load, script};
 
 /// How long the rates of one back end are measured at most.
-const PERIOD: Duration = Duration::from_secs(110);
+const RATES_PERIOD: Duration = Duration::from_secs(110);
 /// Rounds of the example in one turn, and the milliseconds of each part of a round.
 const SHORT: [&str; 2] = ["1", "250"];
 /// How often each request is sent to count its round trips.
@@ -96,7 +96,7 @@ fn rates(
         Figure::measured(name, Better::More, &pairs)
     };
     if knows_short_rounds(both, &places()?)? {
-        let turns = in_turns(back_end, PERIOD, |side| {
+        let turns = in_turns(back_end, RATES_PERIOD, |side| {
             let rates = run(both, side, &places()?, &SHORT)?;
             Ok(rates.map(|rounds| median(&rounds).value))
         })?;

@@ -9,10 +9,10 @@ use xtask::terminal::{self, Stopwatch};
 use super::verdict::{Pair, ratio};
 
 /// Turns that are measured at least: the interval then leaves out the two highest and the two lowest.
-const LEAST: usize = 12;
+const MIN_TURNS: usize = 12;
 /// An interval is narrow enough if its ends are this far apart: half of what is tolerated on each
 /// side of a ratio.
-const NARROW: f64 = 0.05;
+const MAX_WIDTH: f64 = 0.05;
 
 /// One of the two programs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -45,7 +45,7 @@ pub(super) fn in_turns<const FIGURES: usize>(
                 turns.push(Pair { old, new });
             }
         }
-        let is_narrow = round >= LEAST && turns.iter().all(|turns| is_narrow(turns));
+        let is_narrow = round >= MIN_TURNS && turns.iter().all(|turns| is_narrow(turns));
         if is_narrow || stopwatch.elapsed() > most {
             terminal::note(&format!("compare: {what}: {round} rounds in {stopwatch}"));
             break;
@@ -60,7 +60,7 @@ pub(super) fn in_turns<const FIGURES: usize>(
 /// Whether more turns would say little more.
 fn is_narrow(turns: &[Pair]) -> bool {
     let ratio = ratio(turns);
-    ratio.high - ratio.low <= NARROW
+    ratio.high - ratio.low <= MAX_WIDTH
 }
 
 #[cfg(test)]
@@ -78,7 +78,7 @@ mod tests {
         });
         let [turns] = turns.unwrap();
         assert_eq!(order[..4], [Side::Old, Side::New, Side::New, Side::Old]);
-        assert_eq!(turns, vec![Pair { old: 7.0, new: 7.0 }; LEAST]);
+        assert_eq!(turns, vec![Pair { old: 7.0, new: 7.0 }; MIN_TURNS]);
     }
 
     #[test]
@@ -96,7 +96,7 @@ mod tests {
             Ok([if side == Side::New { 1.0 + sway } else { 1.0 }])
         })
         .unwrap();
-        assert!(turns.len() > LEAST, "{}", turns.len());
+        assert!(turns.len() > MIN_TURNS, "{}", turns.len());
     }
 
     #[test]

@@ -4,7 +4,7 @@
 use crate::statistics::{Estimate, Limit, Verdict, median, median_of};
 
 /// How much worse a figure may become: one part in twenty.
-const TOLERATED: f64 = 0.05;
+const LOSS_LIMIT: f64 = 0.05;
 
 /// One turn of both programs.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -61,8 +61,8 @@ impl Figure {
     /// Whether the new program keeps what the old one did, as far as the interval says.
     pub(super) fn verdict(&self) -> Verdict {
         self.ratio.verdict(match self.better {
-            Better::More => Limit::AtLeast(1.0 - TOLERATED),
-            Better::Less => Limit::AtMost(1.0 + TOLERATED),
+            Better::More => Limit::AtLeast(1.0 - LOSS_LIMIT),
+            Better::Less => Limit::AtMost(1.0 + LOSS_LIMIT),
         })
     }
 

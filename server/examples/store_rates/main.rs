@@ -31,7 +31,7 @@ use self::through_store::ThroughStore;
 /// Rounds that count unless the arguments say otherwise; one before them warms up.
 const ROUNDS: usize = 9;
 /// How long each part of a round takes unless the arguments say otherwise.
-const PERIOD: Duration = Duration::from_millis(1_500);
+const PART_PERIOD: Duration = Duration::from_millis(1_500);
 /// What the arguments say.
 static CHOSEN_PERIOD: OnceLock<Duration> = OnceLock::new();
 /// Callers who wait for their answer, as many as the load on a server has connections.
@@ -151,7 +151,7 @@ async fn rate<T>(work: impl Future<Output = Outcome<(usize, T)>>) -> Outcome<(f6
 
 /// How long each part of a round takes.
 fn period() -> Duration {
-    CHOSEN_PERIOD.get().copied().unwrap_or(PERIOD)
+    CHOSEN_PERIOD.get().copied().unwrap_or(PART_PERIOD)
 }
 
 /// Returns the real time.
