@@ -1,67 +1,68 @@
 //! Debian's nginx and Caddy, which serve the files of a folder.
 
 use std::fs::File;
-use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::net::{SocketAddr, TcpStream};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
 use anyhow::{Context, Result, bail, ensure};
+use platform_test_ports::ReservedPort;
 use xtask::terminal::Stopwatch;
 
 use super::process::Site;
 
 /// How long one may take to listen.
-const PATIENCE: Duration = Duration::from_secs(10);
+const START_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// A running program; it ends when this is dropped.
 pub(super) struct FileServer {
     child: Child,
-    address: SocketAddr,
+    port: ReservedPort,
 }
 
 impl FileServer {
     /// Serves `folder` with nginx's fastest settings.
     pub(super) fn nginx(folder: &Path) -> Result<Self> {
-        let address = free()?;
-        let file = write(folder, "nginx.conf", &nginx(folder, address))?;
+        let port = reserved()?;
+        let file = write(folder, "nginx.conf", &nginx(folder, port.address()))?;
         let mut nginx = Command::new("nginx");
         nginx.arg("-p").arg(folder).arg("-c").arg(&file);
-        Self::start(nginx.args(["-e", "nginx-errors.log"]), address)
+        Self::start(nginx.args(["-e", "nginx-errors.log"]), port)
     }
 
     /// Serves `folder` with Caddy, and files that are compressed already as nginx does.
     pub(super) fn caddy(folder: &Path) -> Result<Self> {
-        let address = free()?;
-        let file = write(folder, "Caddyfile", &caddy(folder, address))?;
+        let port = reserved()?;
+        let file = write(folder, "Caddyfile", &caddy(folder, port.address()))?;
         let mut caddy = Command::new("caddy");
         caddy.args(["run", "--adapter", "caddyfile", "--config"]);
         let log = File::create(folder.join("caddy.log"))?;
         caddy.arg(&file).env("HOME", folder).stderr(log);
-        Self::start(&mut caddy, address)
+        Self::start(&mut caddy, port)
     }
 
-    fn start(command: &mut Command, address: SocketAddr) -> Result<Self> {
+    fn start(command: &mut Command, port: ReservedPort) -> Result<Self> {
         let name = command.get_program().to_string_lossy().into_owned();
         let mut child = command
             .stdin(Stdio::null())
             .spawn()
             .with_context(|| format!("{name} cannot be started"))?;
         let stopwatch = Stopwatch::start();
-        while TcpStream::connect(address).is_err() {
+        while TcpStream::connect(port.address()).is_err() {
             if let Some(status) = child.try_wait()? {
                 bail!("{name} has ended ({status}); its settings may be wrong for this version");
             }
-            ensure!(stopwatch.elapsed() < PATIENCE, "{name} does not listen");
+            ensure!(stopwatch.elapsed() < START_TIMEOUT, "{name} does not listen");
             std::thread::yield_now();
         }
-        Ok(Self { child, address })
+        Ok(Self { child, port })
     }
 
     /// Where it is reached.
     pub(super) fn site(&self) -> Site {
         Site {
-            address: self.address,
+            address: self.port.address(),
             origin: "http://localhost".to_owned(),
         }
     }
@@ -76,9 +77,8 @@ impl Drop for FileServer {
     }
 }
 
-/// An address on which nobody listens.
-fn free() -> Result<SocketAddr> {
-    Ok(TcpListener::bind(("127.0.0.1", 0))?.local_addr()?)
+fn reserved() -> Result<ReservedPort> {
+    ReservedPort::take().context("there is no port for a file server")
 }
 
 fn write(folder: &Path, name: &str, text: &str) -> Result<PathBuf> {
