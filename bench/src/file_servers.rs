@@ -53,7 +53,10 @@ impl FileServer {
             if let Some(status) = child.try_wait()? {
                 bail!("{name} has ended ({status}); its settings may be wrong for this version");
             }
-            ensure!(stopwatch.elapsed() < START_TIMEOUT, "{name} does not listen");
+            ensure!(
+                stopwatch.elapsed() < START_TIMEOUT,
+                "{name} does not listen"
+            );
             std::thread::yield_now();
         }
         Ok(Self { child, port })
