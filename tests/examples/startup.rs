@@ -23,9 +23,9 @@ use serde_json::{Value, json};
 const ROUNDS: usize = 21;
 
 /// Turns of two servers that are compared, and loads of each in a turn: browsers tell the time in coarse steps, so a
-/// turn counts the mean. The first turn warms the engine and does not count.
+/// turn counts several, of which the middle one is taken. The first turn warms the engine and does not count.
 const TURNS: usize = 20;
-const LOADS: usize = 6;
+const LOADS: usize = 7;
 
 /// The scripts of others, as `tests/peers` bundles them.
 const PEERS: [&str; 2] = ["sentry", "auth0"];
@@ -172,7 +172,7 @@ async fn compare_servers(origins: [&str; 2]) -> BTreeMap<String, Vec<[f64; 2]>> 
     for turn in 0..=TURNS {
         let mut figures = [[0.0; 2]; 2];
         for side in [turn % 2, 1 - turn % 2] {
-            figures[side] = mean_of_loads(&stage, &pages[side]).await;
+            figures[side] = middle_of_loads(&stage, &pages[side]).await;
         }
         if turn > 0 {
             let [old, new] = figures;
@@ -190,16 +190,19 @@ async fn compare_servers(origins: [&str; 2]) -> BTreeMap<String, Vec<[f64; 2]>> 
 }
 
 /// Milliseconds for which the main thread is held, and until the runtime has started.
-async fn mean_of_loads(stage: &Stage, address: &str) -> [f64; 2] {
-    let mut sums = [0.0; 2];
+async fn middle_of_loads(stage: &Stage, address: &str) -> [f64; 2] {
+    let mut times = [const { Vec::new() }; 2];
     for _ in 0..LOADS {
         stage.open(address).await;
         let held = stage.run(PARTS).await["main thread held"].as_f64();
         let whole = stage.run(WHOLE).await.as_f64();
-        sums[0] += held.unwrap_or(f64::NAN);
-        sums[1] += whole.unwrap_or(f64::NAN);
+        times[0].push(held.unwrap_or(f64::NAN));
+        times[1].push(whole.unwrap_or(f64::NAN));
     }
-    sums.map(|sum| sum / LOADS as f64)
+    times.map(|mut times| {
+        times.sort_by(f64::total_cmp);
+        times[LOADS / 2]
+    })
 }
 
 /// A page with scripts that say the time before and after one script, and before and after an empty
