@@ -66,8 +66,19 @@ pub(crate) fn run(workspace: &Workspace, purpose: Purpose) -> Result<()> {
         return Ok(());
     }
     let fixer = Fixer::new(workspace)?;
-    if missing.iter().any(|step| step.fix.queue() == Queue::System) {
-        fixer.ask_for_password()?;
+    let packages = || {
+        missing
+            .iter()
+            .filter(|step| step.fix.queue() == Queue::System)
+    };
+    if packages().count() > 0
+        && let Err(error) = fixer.ask_for_password()
+    {
+        // What this purpose works without is left out, step by step.
+        if packages().any(|step| !step.is_optional(purpose)) {
+            return Err(error);
+        }
+        terminal::note(&format!("set-up: {error:#}"));
     }
     Run::new(&fixer, purpose, missing).all()?;
     fixer.finish()?;
@@ -138,13 +149,13 @@ impl<'a> Run<'a> {
         if job.steps.len() > 1 && self.fixer.has_apt() && self.failure.get().is_none() {
             let task = self.progress.start("Debian packages", job.expected());
             let packages = job.debian_packages();
-            if self.fixer.debian(&packages, &task).is_ok() {
+            let Err(error) = self.fixer.debian(&packages, &task) else {
                 task.done();
                 return;
-            }
-            task.note(
-                "set-up: apt-get cannot install all of the Debian packages at once; those of each part are installed for themselves",
-            );
+            };
+            task.note(&format!(
+                "set-up: apt-get cannot install all of the Debian packages at once, so those of each part are installed for themselves: {error:#}"
+            ));
         }
         for step in &job.steps {
             if self.failure.get().is_some() {

@@ -23,16 +23,6 @@ const OWN_RUNNER: &str = "browsers";
 /// The variable `TESTS_NODES` runs any other one so.
 const ON_NODES: [&str; 3] = ["accounts", "command_line", "log_stream"];
 
-/// The modules of these programs that several nodes leave out: what is wrong with a provider's answer, a
-/// form or a return address is decided by one node before it asks the store.
-const ON_ONE_NODE: [&str; 5] = [
-    "answers::",
-    "endpoints::",
-    "forgery::",
-    "redirects::",
-    "tokens::",
-];
-
 /// The tests of the program with browsers that run a second time against several nodes: what players
 /// and developers do one after the other.
 const JOURNEYS: [&str; 2] = [
@@ -60,8 +50,6 @@ pub(super) struct Program {
     pub(super) has_nodes: bool,
     /// The names of the tests that are run; all if there are none.
     only: &'static [&'static str],
-    /// Parts of the names of tests that are not run.
-    skipped: &'static [&'static str],
 }
 
 /// Which tests of a program are run.
@@ -163,7 +151,6 @@ fn program(message: &str) -> Option<Program> {
         is_end_to_end,
         has_nodes: false,
         only: &[],
-        skipped: &[],
     })
 }
 
@@ -182,7 +169,6 @@ impl Program {
             name: format!("{}, {NODES} nodes", self.name),
             has_nodes: true,
             only,
-            skipped: &ON_ONE_NODE,
             ..self.clone()
         })
     }
@@ -232,9 +218,6 @@ impl Program {
     ) -> Result<()> {
         let mut command = self.command(workspace)?;
         command.args(arguments);
-        for part in self.skipped {
-            command.args(["--skip", part]);
-        }
         read_lines(&mut command, |line| results.take(line))
     }
 
@@ -285,7 +268,6 @@ impl Program {
             has_own_runner: name == OWN_RUNNER,
             has_nodes: false,
             only: &[],
-            skipped: &[],
         }
     }
 }
@@ -352,22 +334,11 @@ mod tests {
         assert_eq!(again.name, "platform-tests accounts, 3 nodes");
         assert!(again.has_nodes && !one("accounts").has_nodes);
         assert!(again.only.is_empty());
-        assert_eq!(again.skipped, ON_ONE_NODE);
-        assert!(one("accounts").skipped.is_empty());
         assert_eq!(one("browsers").on_nodes().unwrap().only, JOURNEYS);
         assert_eq!(one("deploys").on_nodes(), None);
         let server = "path+file:///w/server#platform-server@0.1.0";
         let native = program(&message(server, "test", "accounts", true)).unwrap();
         assert_eq!(native.on_nodes(), None);
-    }
-
-    #[test]
-    fn what_several_nodes_leave_out_are_modules_of_the_accounts() {
-        let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/../tests/tests/accounts");
-        for module in ON_ONE_NODE {
-            let file = format!("{folder}/{}.rs", module.trim_end_matches("::"));
-            assert!(Path::new(&file).is_file(), "{file}");
-        }
     }
 
     #[test]
