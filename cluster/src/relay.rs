@@ -47,7 +47,7 @@ impl Gate {
 #[derive(Debug, Default)]
 struct RoundTrips(AtomicU64);
 
-/// Whose turn it is on one connection.
+/// Which side sends on one connection.
 #[derive(Debug)]
 struct Turn {
     all: Arc<RoundTrips>,

@@ -23,7 +23,7 @@ use serde_json::{Value, json};
 const ROUNDS: usize = 21;
 
 /// Turns of two servers that are compared, and loads of each in a turn: browsers tell the time in coarse steps, so a
-/// turn counts several, of which the middle one is taken. The first turn warms the engine and does not count.
+/// turn counts several and takes the middle one. The first turn warms the engine and does not count.
 const TURNS: usize = 20;
 const LOADS: usize = 7;
 

@@ -21,8 +21,9 @@ mod prose;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 use std::path::Path;
+use std::process::Command;
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, ensure};
 
 use self::constants::NameFault;
 use self::counts::{AllowedCounts, WordCounts};
@@ -53,6 +54,9 @@ enum LanguageRule {
     SharedType,
 }
 
+/// The key of the rows with the names of types that more than two crates define.
+const SHARED_TYPE: &str = "type in more than two crates";
+
 impl LanguageRule {
     /// The key in the file.
     fn key(self) -> String {
@@ -62,7 +66,7 @@ impl LanguageRule {
             Self::Time => "constant that is a time".into(),
             Self::Bound => "constant that is a bound".into(),
             Self::Unit => "constant that is a unit of time".into(),
-            Self::SharedType => "type in more than two crates".into(),
+            Self::SharedType => SHARED_TYPE.into(),
         }
     }
 
@@ -237,7 +241,7 @@ pub(super) fn fix(root: &Path) -> Result<()> {
     let before = files::read(root, FILE)?;
     let after = match &before {
         Some(text) => AllowedCounts::parse(text)?.lowered(&usage.counts()),
-        None => AllowedCounts::new(&usage.counts()),
+        None => anew(root, &usage.counts())?,
     };
     let after = after.text();
     if before.is_none_or(|before| before != after) {
@@ -246,6 +250,31 @@ pub(super) fn fix(root: &Path) -> Result<()> {
         terminal::note(&format!("tidy: wrote {FILE}"));
     }
     Ok(())
+}
+
+/// The counts of today, if no word occurs more often than the last commit allows. Only shared names of types
+/// may become more: a crate that is divided shares those that it had.
+fn anew(root: &Path, counts: &WordCounts) -> Result<AllowedCounts> {
+    let after = AllowedCounts::new(counts);
+    let committed = Command::new("git")
+        .args(["show", &format!("HEAD:{FILE}")])
+        .current_dir(root)
+        .output();
+    // Without git, or before the first commit, there is nothing to compare with.
+    if let Some(committed) = committed
+        .ok()
+        .filter(|committed| committed.status.success())
+    {
+        let before = AllowedCounts::parse(&String::from_utf8_lossy(&committed.stdout))?;
+        let risen = after.risen(&before, SHARED_TYPE);
+        ensure!(
+            risen.is_empty(),
+            "{FILE} is not written: in all crates together there is more than the last commit allows of {}. \
+             `git checkout {FILE}` brings the file back, and `cargo xtask tidy` then says where they are",
+            risen.join(", ")
+        );
+    }
+    Ok(after)
 }
 
 /// Something that the file does not allow.
@@ -374,6 +403,19 @@ mod tests {
         assert!(
             said[0].contains("sum to 2, and its total says 1"),
             "{said:?}"
+        );
+    }
+
+    #[test]
+    fn a_file_that_is_written_anew_may_not_allow_more_in_all() {
+        let before = AllowedCounts::new(&usage(&[("a/x.rs", "fn look() {}\n")]).counts());
+        let moved = AllowedCounts::new(&usage(&[("b/x.rs", "fn look() {}\n")]).counts());
+        assert_eq!(moved.risen(&before, SHARED_TYPE), [""; 0]);
+        let more = [("a/x.rs", "fn look() {}\n"), ("b/x.rs", "fn look() {}\n")];
+        let more = AllowedCounts::new(&usage(&more).counts());
+        assert_eq!(
+            more.risen(&before, SHARED_TYPE),
+            ["`name Look` (2, allowed 1)"]
         );
     }
 

@@ -22,7 +22,7 @@ use std::time::Duration;
 const MIN_PORT: u16 = 10_100;
 /// With fewer ports than this, parallel test runs could use up all of them.
 const MIN_COUNT: usize = 1_000;
-/// How far apart two processes begin whose ids follow one another, so that they rarely try the same port.
+/// How far apart two processes with consecutive ids begin, so that they rarely try the same port.
 const STRIDE: usize = 64;
 /// The file with the first and the last port that the system chooses by itself.
 const EPHEMERAL: &str = "/proc/sys/net/ipv4/ip_local_port_range";

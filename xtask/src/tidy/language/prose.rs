@@ -163,8 +163,10 @@ impl CommentStyle {
             Self::C => {
                 *in_block |= code.starts_with("/*");
                 if *in_block {
-                    *in_block = !code.ends_with("*/");
-                    return Some(code.trim_start_matches(['/', '*']));
+                    // Code may follow the end of a comment, such as a cast in JSDoc.
+                    let (comment, code) = code.split_once("*/").unwrap_or((code, ""));
+                    *in_block = code.is_empty() && !line.contains("*/");
+                    return Some(comment.trim_start_matches(['/', '*']));
                 }
                 "//"
             }
@@ -195,6 +197,14 @@ mod tests {
         ] {
             assert_eq!(banned(path, text), [("whoever", 2)], "{path}: {text}");
         }
+    }
+
+    #[test]
+    fn code_after_the_end_of_a_comment_is_no_prose() {
+        let text = "let a = 1;\n/** @type {any} */ (a);\nlet b = 'whoever';\n";
+        assert!(banned("a.js", text).is_empty());
+        let two = "/* One.\n * two */ call();\nlet whoever = 1;\n";
+        assert!(banned("a.js", two).is_empty());
     }
 
     #[test]
