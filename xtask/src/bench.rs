@@ -12,7 +12,12 @@ use crate::{build, setup};
 /// Sets up, builds, and replaces this program by `platform-bench`, which reads the arguments.
 pub(crate) fn run(workspace: &Workspace, arguments: &[OsString]) -> Result<ExitCode> {
     if !asks_for_help(arguments) {
-        setup::run(workspace, setup::Purpose::Bench)?;
+        let purpose = if arguments.iter().any(|word| word == "--plot") {
+            setup::Purpose::Serve
+        } else {
+            setup::Purpose::Bench
+        };
+        setup::run(workspace, purpose)?;
     }
     build::compile(workspace, &["platform-bench"], false)?;
     let bench = workspace.binary(false, "platform-bench");

@@ -32,6 +32,11 @@ pub(super) fn measure(both: &Both<'_>) -> Result<Vec<Figure>> {
         let connections = connections.collect::<Result<Vec<_>>>()?;
         let grown = server.memory()? as f64 - idle;
         drop(connections);
+        ensure!(
+            grown > 0.0,
+            "the server's memory did not grow by {CONNECTIONS} connections, so there is nothing to compare: \
+             measure again on a machine that does less"
+        );
         Ok([start, idle, grown * 1_024.0 / CONNECTIONS as f64])
     })?;
     Ok(vec![

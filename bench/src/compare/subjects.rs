@@ -71,7 +71,7 @@ impl Subject {
 /// The program of the working tree.
 pub(super) fn working_tree(workspace: &Workspace, programs: &[Program]) -> Result<Subject> {
     let root = &workspace.root;
-    let changed = git(root, &["status", "--porcelain", "--untracked-files=no"])?;
+    let changed = git(root, &["status", "--porcelain"])?;
     let name = if changed.is_empty() {
         format!("HEAD, {}", git(root, &["rev-parse", SHORT, "HEAD"])?)
     } else {

@@ -45,7 +45,7 @@ pub(super) fn in_turns<const FIGURES: usize>(
                 turns.push(Pair { old, new });
             }
         }
-        let is_narrow = round >= MIN_TURNS && turns.iter().all(|turns| is_narrow(turns));
+        let is_narrow = is_checked(round) && turns.iter().all(|turns| is_narrow(turns));
         if is_narrow || stopwatch.elapsed() > most {
             terminal::note(&format!("compare: {what}: {round} rounds in {stopwatch}"));
             break;
@@ -55,6 +55,12 @@ pub(super) fn in_turns<const FIGURES: usize>(
         }
     }
     Ok(turns)
+}
+
+/// Whether the intervals are looked at after this round: after 12, 24, 48 and so on. An interval that ends the
+/// measurement whenever it is narrow by chance would hold the true value less often than it says.
+const fn is_checked(round: usize) -> bool {
+    round.is_multiple_of(MIN_TURNS) && (round / MIN_TURNS).is_power_of_two()
 }
 
 /// Whether more turns would say little more.

@@ -33,6 +33,7 @@ pub const TO: &str = "to";
 pub const STATE: &str = "state";
 /// The parameter with the code.
 pub const CODE: &str = "code";
+
 /// Whether a browser opens an address in a tab of its own to show it (Fetch Metadata). Programs,
 /// crawlers, prefetches, frames, workers and parts of pages do not.
 #[must_use]

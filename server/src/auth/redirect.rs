@@ -1,7 +1,7 @@
 //! Return addresses: the parameter `redirect` of the auth service's pages.
 //!
-//! The text is read by [`return_address`](crate::web::return_address). Of the auth service's own pages, only two are valid return
-//! addresses, in the exact form that the pages themselves use.
+//! The text is read by [`return_address`](crate::web::return_address). Of the auth service's own
+//! pages, only two are valid return addresses, in the exact form that the pages themselves use.
 
 use std::sync::Arc;
 
@@ -25,7 +25,7 @@ pub const REDIRECT: &str = "redirect";
 pub const DELETION_PAGE: &str = "/profile/delete";
 
 /// An absolute address on the console or on a game of this platform as our parser writes it, or the
-/// address of [`DEVICE_PAGE`] or [`DELETION_PAGE`].
+/// address of [`DEVICE_PAGE`](crate::web::return_address::DEVICE_PAGE) or [`DELETION_PAGE`].
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ReturnAddress(String);
 
