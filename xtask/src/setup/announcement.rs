@@ -9,13 +9,13 @@ use super::steps::{Queue, Step};
 /// The table of the missing steps, under a sentence with the sums. On a terminal of some width, rows are cut.
 pub(super) fn announcement(missing: &[&Step], purpose: Purpose, width: Option<usize>) -> String {
     let things = match missing.len() {
-        1 => "One thing is".to_owned(),
-        count => format!("{count} things are"),
+        1 => "one thing that is".to_owned(),
+        count => format!("{count} things that are"),
     };
     let megabytes = missing.iter().map(|step| step.megabytes).sum();
     let mut lines = vec![format!(
-        "set-up: {things} missing on this machine and installed now, once: about {} to download, and about {} on two \
-         cores",
+        "set-up: installing {things} missing on this machine, which happens only once: about {} to download, and about \
+         {} on two cores with a fast network",
         size(megabytes),
         approximately(expected(missing)),
     )];
@@ -52,12 +52,13 @@ fn cut(row: String, width: Option<usize>) -> String {
 pub(super) const fn first_compilation(purpose: Purpose) -> Option<&'static str> {
     match purpose {
         Purpose::Serve | Purpose::Cluster => Some(
-            "set-up: then the server is compiled for the first time: about 450 crates, which takes about 5 minutes on two \
-             cores and 3 GB of disk",
+            "set-up: after that, the server is compiled for the first time: about 450 crates, which takes about 5 minutes \
+             on two cores and 3 GB of disk",
         ),
         Purpose::Test => Some(
-            "set-up: then the server and every test are compiled for the first time: about 550 crates, which takes about \
-             10 minutes on two cores and 8 GB of disk",
+            "set-up: after that, the server and every test are compiled for the first time: about 550 crates, which takes \
+             about 10 minutes on two cores and 10 GB of disk. Then clippy checks them and every test runs, which takes \
+             about an hour; `cargo xtask test <name>` runs only some",
         ),
         Purpose::Dist | Purpose::Tidy | Purpose::Fuzz | Purpose::Bench => None,
     }
@@ -127,7 +128,10 @@ mod tests {
         let lines: Vec<&str> = text.lines().collect();
         assert_eq!(lines.len(), 3, "{text}");
         let megabytes: u32 = missing.iter().map(|step| step.megabytes).sum();
-        assert!(lines[0].contains("2 things are missing"), "{text}");
+        assert!(
+            lines[0].contains("installing 2 things that are missing"),
+            "{text}"
+        );
         assert!(lines[0].contains(&format!("about {megabytes} MB")));
         for (step, line) in missing.iter().zip(&lines[1..]) {
             assert!(line.contains(step.name) && line.contains(step.why));
@@ -159,7 +163,10 @@ mod tests {
     #[test]
     fn one_missing_thing_is_no_plural() {
         let text = announcement(&steps(&["strace"]), Purpose::Test, None);
-        assert!(text.starts_with("set-up: One thing is missing"), "{text}");
+        assert!(
+            text.starts_with("set-up: installing one thing that is missing on this"),
+            "{text}"
+        );
     }
 
     #[test]

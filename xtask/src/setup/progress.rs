@@ -109,8 +109,13 @@ fn is_due(elapsed: Duration, lines: u32) -> bool {
 
 /// Such as `1 min 30 s of about 3 min`.
 fn so_far(elapsed: Duration, expected: Duration) -> String {
-    let elapsed = terminal::whole_seconds(elapsed);
-    format!("{elapsed} of about {}", approximately(expected))
+    let is_longer = elapsed > expected;
+    let (elapsed, expected) = (terminal::whole_seconds(elapsed), approximately(expected));
+    if is_longer {
+        format!("{elapsed} so far, longer than the usual {expected}")
+    } else {
+        format!("{elapsed} of about {expected}")
+    }
 }
 
 /// A bar that is full at the expected time.
@@ -148,6 +153,10 @@ mod tests {
         assert_eq!(
             so_far(seconds(90), seconds(180)),
             "1 min 30 s of about 3 min"
+        );
+        assert_eq!(
+            so_far(seconds(120), seconds(24)),
+            "2 min 0 s so far, longer than the usual 24 s"
         );
     }
 

@@ -292,7 +292,7 @@ pub(super) const STEPS: &[Step] = &[
     },
     Step {
         name: "npm packages of the tests",
-        why: "a foreign verifier of game tokens, and a foreign token service to measure beside",
+        why: "a verifier of game tokens and a token service of others, for comparison",
         megabytes: 38,
         seconds: 4,
         must: &[Test, Bench],
@@ -303,7 +303,7 @@ pub(super) const STEPS: &[Step] = &[
     },
     Step {
         name: "npm packages of the games",
-        why: "engines that others wrote, to make games with that are tested",
+        why: "game engines, for the games that are tested",
         megabytes: 53,
         seconds: 6,
         must: &[Test, Bench],
@@ -336,7 +336,7 @@ pub(super) const STEPS: &[Step] = &[
     },
     Step {
         name: "npm packages of bundlers",
-        why: "they make the names that deployed files have, and the server is to know them",
+        why: "build tools of games: the tests check that the server recognises the names of their files",
         megabytes: 77,
         seconds: 5,
         must: &[Test],
@@ -702,7 +702,7 @@ pub(super) const STEPS: &[Step] = &[
     },
     Step {
         name: "a bare Debian 12",
-        why: "the new machine on which docs/hosting.md begins; downloads about 100 MB once",
+        why: "the new machine on which docs/hosting.md begins",
         megabytes: 100,
         seconds: 24,
         must: &[Test],

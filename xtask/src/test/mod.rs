@@ -233,12 +233,16 @@ impl Run<'_> {
             lanes::run(self.workspace, &planned, step, |event| match event {
                 Event::Begins(place) => {
                     progress[place] = Progress::RunsSince(self.stopwatch.elapsed());
+                    let (stage, name) = (tasks[place].stage_name(), &*tasks[place].name);
+                    let stage = if stage == name {
+                        String::new()
+                    } else {
+                        format!("{stage}: ")
+                    };
                     terminal::note(&format!(
-                        "\n[{}/{}] {}: {}{}",
+                        "\n[{}/{}] {stage}{name}{}",
                         place + 1,
                         tasks.len(),
-                        tasks[place].stage_name(),
-                        tasks[place].name,
                         self.left(tasks, &steps, &progress)
                     ));
                 }

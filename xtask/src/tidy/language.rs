@@ -298,12 +298,12 @@ fn sentence(rule: LanguageRule, row: &str, locations: &[Location], limit: usize)
     let by_hand = if rule == LanguageRule::SharedType {
         "If a crate became two, raise this row and the total by hand."
     } else {
-        "If the code came here from another crate, lower that crate's row by hand and raise this one; the total \
+        "Only if existing code came here from another crate, lower that crate's row by hand and raise this one; the total \
          stays."
     };
     let mut text = format!(
         "[\"{key}\"] \"{row}\" is {count} now, and the file allows {limit}.\n  {} docs/glossary.md has the terms of \
-         this project.\n  {by_hand}",
+         this project, and xtask/src/tidy/language/ the words that are counted.\n  {by_hand}",
         rule.advice(),
     );
     for (path, lines) in by_file {
