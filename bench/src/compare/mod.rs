@@ -61,6 +61,7 @@ const PARTS: [Part; 8] = [
 pub(super) fn run(workspace: &Workspace, commit: &str, only: &[Part]) -> Result<ExitCode> {
     let parts = chosen(only)?;
     let programs = needed(&parts);
+    let _lock = subjects::lock(workspace)?;
     let old = subjects::of_commit(workspace, commit, &programs)?;
     let new = subjects::working_tree(workspace, &programs)?;
     let machine = machine::divide()?;

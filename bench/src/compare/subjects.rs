@@ -1,6 +1,7 @@
 //! The two programs: that of the working tree, which is built as always, and that of another commit,
 //! which is built once in a tree of its own and kept.
 
+use std::fs::File;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
@@ -116,6 +117,27 @@ pub(super) fn of_commit(
     build(workspace, &tree, &missing, &short)?;
     keep(workspace, &tree, &subject, &missing)?;
     Ok(subject)
+}
+
+/// Waits until no other comparison uses the tree of the other commit, and keeps others away until the lock is
+/// dropped: they would build other programs in the same folder, and disturb what is measured.
+///
+/// # Errors
+/// The file of the lock cannot be made or locked.
+pub(super) fn lock(workspace: &Workspace) -> Result<File> {
+    let folder = workspace.target.join(FOLDER);
+    std::fs::create_dir_all(&folder)
+        .with_context(|| format!("cannot make {}", folder.display()))?;
+    let path = folder.join("lock");
+    let cannot = || format!("cannot lock {}", path.display());
+    let file = File::create(&path).with_context(cannot)?;
+    if file.try_lock().is_err() {
+        terminal::note(
+            "compare: another comparison is running in this folder; waiting until it has ended",
+        );
+        file.lock().with_context(cannot)?;
+    }
+    Ok(file)
 }
 
 /// Checks the commit out, in the same tree as those before it: files that are alike stay as they
