@@ -1,7 +1,6 @@
 //! The test programs: all are compiled together, so that every dependency is compiled with one set
 //! of features, and then run.
 
-use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -233,7 +232,6 @@ impl Program {
             command.args(["-Zunstable-options", "--report-time"]);
         }
         if !self.is_end_to_end {
-            command.arg(format!("--test-threads={}", native_threads()));
             return Ok(command);
         }
         // Each test has its own browser and its own server. The programs beside the one with the
@@ -256,13 +254,6 @@ impl Program {
             .map(|command| describe(&command))
             .unwrap_or_default()
     }
-}
-
-/// How many tests of a native program run at a time: they wait for sockets and other programs for half of their
-/// time, so there are half as many again as processors.
-fn native_threads() -> usize {
-    let processors = std::thread::available_parallelism().map_or(1, NonZeroUsize::get);
-    processors + processors.div_ceil(2)
 }
 
 #[cfg(test)]
