@@ -46,6 +46,11 @@ fn build_into(folder: &Path) {
         .args(["build", "--release", "--quiet", "--package", SLUG])
         .args(["--target", "wasm32-unknown-unknown", "--target-dir"])
         .arg(&target)
+        // The profile of a project of its own: this workspace's optimises the whole program at once.
+        .envs([
+            ("CARGO_PROFILE_RELEASE_LTO", "false"),
+            ("CARGO_PROFILE_RELEASE_CODEGEN_UNITS", "16"),
+        ])
         .current_dir(&example);
     for name in settings::set_by_cargo() {
         cargo.env_remove(name);
