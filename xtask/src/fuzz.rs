@@ -62,7 +62,7 @@ pub(crate) fn run(
     input: Option<&Path>,
 ) -> Result<ExitCode> {
     setup::run(workspace, Purpose::Fuzz)?;
-    let targets = Targets::build(workspace, target)?;
+    let targets = Targets::build(workspace, target, &[])?;
     if let Some(input) = input {
         let name = targets.names.first().context("there is no target")?;
         let mut program = targets.program(name);
@@ -73,14 +73,15 @@ pub(crate) fn run(
     Ok(ExitCode::SUCCESS)
 }
 
-/// Runs all targets for a short time, as a part of the tests.
+/// Runs all targets for a short time, as a part of the tests. Other output is shown meanwhile, so the
+/// compiler prints only what is wrong.
 pub(crate) fn test(workspace: &Workspace) -> Result<()> {
-    Targets::build(workspace, None)?.run_all(IN_TESTS)
+    Targets::build(workspace, None, &["--quiet"])?.run_all(IN_TESTS)
 }
 
 impl<'a> Targets<'a> {
-    /// Builds the programs of all targets, or of one.
-    fn build(workspace: &'a Workspace, only: Option<&str>) -> Result<Self> {
+    /// Builds the programs of all targets, or of one, with `more` arguments for cargo.
+    fn build(workspace: &'a Workspace, only: Option<&str>, more: &[&str]) -> Result<Self> {
         let manifest = workspace.root.join("fuzz/Cargo.toml");
         let text = fs::read_to_string(&manifest)
             .with_context(|| format!("cannot read {}", manifest.display()))?;
@@ -97,6 +98,7 @@ impl<'a> Targets<'a> {
         ];
         // With a target, the flags are not for build scripts and macros.
         arguments.extend(["--target", &host]);
+        arguments.extend(more);
         for name in &names {
             arguments.extend(["--bin", name]);
         }

@@ -37,21 +37,47 @@ pub(super) enum Event {
     Ended(usize, Done),
 }
 
-/// The lanes in which tasks run, as places in the list of tasks.
+/// Tasks that run side by side, in two lanes, as places in the list of tasks.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub(super) struct Step {
+    /// The tasks of each lane.
+    pub(super) lanes: [Vec<usize>; 2],
+    /// Whether the second lane has only the processor time that the first one leaves. Otherwise, the
+    /// lane that ends first helps the other one.
+    pub(super) is_second_in_background: bool,
+}
+
+/// The steps of a run, one after the other.
 ///
-/// Compilers, rules and native tests keep both cores busy, so they run one after the other. The
+/// Quick checks keep both cores busy, so they run alone. Native tests wait for disks and databases about
+/// half of the time, so compilers run beside them, in the background, where they slow no test down. The
 /// tests in browsers mostly wait for browsers, with the other end-to-end tests beside them.
-pub(super) fn steps(tasks: &[Planned<'_>]) -> Vec<[Vec<usize>; 2]> {
-    let mut steps = Vec::new();
-    let mut end_to_end = [Vec::new(), Vec::new()];
+pub(super) fn steps(tasks: &[Planned<'_>]) -> Vec<Step> {
+    let (mut first, mut last) = (Vec::new(), Vec::new());
+    let mut native = Step {
+        is_second_in_background: true,
+        ..Step::default()
+    };
+    let mut end_to_end = Step::default();
     for (place, planned) in tasks.iter().enumerate() {
         match &planned.task.work {
+            _ if planned.task.is_in_background => native.lanes[1].push(place),
             Work::Program(program) if program.is_end_to_end => {
-                end_to_end[usize::from(!program.has_own_runner)].push(place);
+                end_to_end.lanes[usize::from(!program.has_own_runner)].push(place);
             }
-            _ => steps.push([vec![place], Vec::new()]),
+            Work::Program(_) => native.lanes[0].push(place),
+            Work::Check(_) => first.push(place),
+            // They call cargo, which would wait for the compilers in the background.
+            Work::Counted(_) => last.push(place),
         }
     }
+    let alone = |place| Step {
+        lanes: [vec![place], Vec::new()],
+        ..Step::default()
+    };
+    let mut steps: Vec<Step> = first.into_iter().map(alone).collect();
+    steps.push(native);
+    steps.extend(last.into_iter().map(alone));
     steps.push(end_to_end);
     steps
 }
@@ -64,33 +90,46 @@ impl Waiting {
         Self(Mutex::new(lanes.clone().map(VecDeque::from)))
     }
 
-    /// Takes the next task of a lane; if it has none any more, the last one of the other lane.
-    fn next(&self, lane: usize) -> Option<usize> {
+    /// Takes the next task of a lane; if it has none any more and helps the other one, the last one of
+    /// that lane.
+    fn next(&self, lane: usize, helps: bool) -> Option<usize> {
         let mut lanes = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let own = lanes[lane].pop_front();
-        own.or_else(|| lanes[1 - lane].pop_back())
+        own.or_else(|| helps.then(|| lanes[1 - lane].pop_back()).flatten())
     }
 }
 
-/// Runs the lanes of one step side by side and hands each event to `on_event`, on this thread. The
-/// lane that ends first helps the other one.
+/// Gives this thread, and the programs that it starts, the lowest priority. Where that is not possible,
+/// they run as others do.
+fn go_to_background() {
+    // On other systems, the whole process would have it, for good.
+    #[cfg(target_os = "linux")]
+    let _ = rustix::process::setpriority_process(None, 19);
+}
+
+/// Runs the lanes of one step side by side and hands each event to `on_event`, on this thread.
 ///
 /// The first lane's output is shown as it comes, unless it is empty; the other's when a program
 /// has ended.
 pub(super) fn run(
     workspace: &Workspace,
     tasks: &[Planned<'_>],
-    lanes: &[Vec<usize>; 2],
+    step: &Step,
     mut on_event: impl FnMut(Event),
 ) {
+    let lanes = &step.lanes;
     let alone = lanes.iter().any(Vec::is_empty);
+    let helps = !step.is_second_in_background;
     let waiting = &Waiting::of(lanes);
     thread::scope(|scope| {
         let (sender, events) = mpsc::channel();
         for number in (0..lanes.len()).filter(|number| !lanes[*number].is_empty()) {
             let sender = sender.clone();
             scope.spawn(move || {
-                while let Some(place) = waiting.next(number) {
+                if number == 1 && step.is_second_in_background && !alone {
+                    go_to_background();
+                }
+                while let Some(place) = waiting.next(number, helps) {
                     let results = if alone || number == 0 {
                         Results::default()
                     } else {
@@ -134,6 +173,7 @@ mod tests {
             stage: Stage::Checks,
             name: name.to_owned(),
             work: Work::Check(check),
+            is_in_background: false,
         }
     }
 
@@ -146,23 +186,60 @@ mod tests {
     }
 
     #[test]
-    fn only_the_end_to_end_tests_run_beside_the_browsers() {
+    fn compilers_run_beside_native_tests_and_others_beside_the_browsers() {
+        let mut clippy = check("clippy", |_| Ok(()));
+        clippy.is_in_background = true;
+        let mut unit = Program::example("library");
+        unit.is_end_to_end = false;
+        let examples = Task {
+            stage: Stage::Native,
+            name: "examples".to_owned(),
+            work: Work::Counted(|_, _, _| Ok(())),
+            is_in_background: false,
+        };
         let tasks = [
             check("rules", |_| Ok(())),
-            check("clippy", |_| Ok(())),
+            clippy,
             Task::of(Program::example("accounts")),
             Task::of(Program::example("browsers")),
+            Task::of(unit),
+            examples,
             Task::of(Program::example("template")),
         ];
-        let wanted = [[vec![0], vec![]], [vec![1], vec![]], [vec![3], vec![2, 4]]];
+        let step = |lanes, is_second_in_background| Step {
+            lanes,
+            is_second_in_background,
+        };
+        let wanted = [
+            step([vec![0], vec![]], false),
+            step([vec![4], vec![1]], true),
+            step([vec![5], vec![]], false),
+            step([vec![3], vec![2, 6]], false),
+        ];
         assert_eq!(steps(&plan(&tasks)), wanted);
     }
 
     #[test]
     fn the_lane_that_ends_first_takes_the_last_tasks_of_the_other() {
         let waiting = Waiting::of(&[vec![3], vec![2, 4, 5]]);
-        let begun = [0, 1, 0, 1, 0].map(|lane| waiting.next(lane));
+        let begun = [0, 1, 0, 1, 0].map(|lane| waiting.next(lane, true));
         assert_eq!(begun, [Some(3), Some(2), Some(5), Some(4), None]);
+        let waiting = Waiting::of(&[vec![3], vec![2]]);
+        let begun = [0, 0, 1, 1].map(|lane| waiting.next(lane, false));
+        assert_eq!(begun, [Some(3), None, Some(2), None]);
+    }
+
+    #[cfg(target_os = "linux")]
+    #[test]
+    fn a_program_that_is_started_in_the_background_has_the_lowest_priority() {
+        let started = thread::spawn(|| {
+            go_to_background();
+            std::process::Command::new("nice").output()
+        });
+        let output = started.join().unwrap().unwrap();
+        assert_eq!(String::from_utf8_lossy(&output.stdout).trim(), "19");
+        let here = std::process::Command::new("nice").output().unwrap();
+        assert_ne!(here.stdout, output.stdout, "only that thread");
     }
 
     #[test]
@@ -177,7 +254,10 @@ mod tests {
         run(
             &workspace,
             &plan(&tasks),
-            &[vec![0], vec![1, 2]],
+            &Step {
+                lanes: [vec![0], vec![1, 2]],
+                ..Step::default()
+            },
             |event| match event {
                 Event::Begins(place) => begun.push(place),
                 Event::Ended(place, done) => ended.push((place, done.error.is_none())),

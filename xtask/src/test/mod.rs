@@ -14,7 +14,7 @@ use std::time::Duration;
 use anyhow::Result;
 use clap::{Args, ValueEnum};
 
-use self::lanes::{Done, Event, Planned};
+use self::lanes::{Done, Event, Planned, Step};
 use self::programs::{Program, Which};
 use self::record::Record;
 use self::results::{Count, slowest};
@@ -314,7 +314,7 @@ impl Run<'_> {
     }
 
     /// How long the tasks that have not ended will take, if the last run recorded it.
-    fn left(&self, tasks: &[Task], steps: &[[Vec<usize>; 2]], progress: &[Progress]) -> String {
+    fn left(&self, tasks: &[Task], steps: &[Step], progress: &[Progress]) -> String {
         if self.choice.name.is_some() || self.choice.failed {
             return String::new();
         }
@@ -330,9 +330,14 @@ impl Run<'_> {
             })
         };
         // Two lanes help each other, but a task is not divided.
-        let step = |step: &[Vec<usize>; 2]| {
-            let left: Vec<f64> = step.iter().flatten().map(one).collect::<Option<_>>()?;
-            let at_a_time = if step.iter().any(Vec::is_empty) {
+        let step = |step: &Step| {
+            let left: Vec<f64> = step
+                .lanes
+                .iter()
+                .flatten()
+                .map(one)
+                .collect::<Option<_>>()?;
+            let at_a_time = if step.lanes.iter().any(Vec::is_empty) {
                 1.0
             } else {
                 2.0

@@ -12,6 +12,9 @@ use crate::setup::Tool;
 use crate::workspace::{FEATURES, Workspace};
 use crate::{build, drivers, fuzz, tidy};
 
+/// The check that compiles the whole workspace.
+const CLIPPY: &str = "clippy";
+
 /// One task of a run.
 pub(super) struct Task {
     /// The stage that it belongs to.
@@ -20,6 +23,8 @@ pub(super) struct Task {
     pub(super) name: String,
     /// How to do it.
     pub(super) work: Work,
+    /// Whether it has only the time that native tests leave. It is a compiler, which they would wait for.
+    pub(super) is_in_background: bool,
 }
 
 /// A check returns an error if something is wrong.
@@ -46,6 +51,7 @@ impl Task {
             },
             name: program.name.clone(),
             work: Work::Program(program),
+            is_in_background: false,
         }
     }
 
@@ -60,7 +66,7 @@ impl Task {
             (Stage::Checks, "formatting") => "formatting",
             (Stage::Checks, "rules") => "rules",
             (Stage::Checks, "JavaScript") => "JavaScript",
-            (Stage::Checks, "clippy") => "clippy",
+            (Stage::Checks, CLIPPY) => CLIPPY,
             (Stage::Checks, _) => "supply chain",
             (Stage::Native, _) => "native tests",
             (Stage::Wasm, _) => "runtime in browsers",
@@ -75,13 +81,14 @@ pub(super) fn checks() -> Vec<Task> {
         ("formatting", tidy::format),
         ("rules", tidy::rules),
         ("JavaScript", tidy::javascript::check),
-        ("clippy", tidy::lints),
         ("supply chain", supply_chain::check),
+        (CLIPPY, tidy::lints_quietly),
     ];
     let task = |(name, check): (&str, _)| Task {
         stage: Stage::Checks,
         name: name.to_owned(),
         work: Work::Check(check),
+        is_in_background: name == CLIPPY,
     };
     checks.into_iter().map(task).collect()
 }
@@ -92,11 +99,13 @@ pub(super) fn others() -> Vec<Task> {
         stage,
         name: name.to_owned(),
         work: Work::Counted(tests),
+        is_in_background: false,
     };
     let fuzzing = Task {
         stage: Stage::Native,
         name: "fuzz targets".to_owned(),
         work: Work::Check(fuzz::test),
+        is_in_background: true,
     };
     vec![
         fuzzing,

@@ -15,7 +15,7 @@ mod ports;
 mod source;
 
 use std::path::Path;
-use std::process::ExitCode;
+use std::process::{Command, ExitCode};
 
 use anyhow::Result;
 
@@ -84,17 +84,20 @@ pub(crate) fn format(workspace: &Workspace) -> Result<()> {
 
 /// Checks that clippy finds nothing.
 pub(crate) fn lints(workspace: &Workspace) -> Result<()> {
-    let arguments = [
-        "clippy",
-        "--workspace",
-        "--features",
-        FEATURES,
-        "--all-targets",
-        "--",
-        "--deny",
-        "warnings",
-    ];
-    run_command(&mut cargo(&workspace.root, &arguments))
+    run_command(&mut clippy(workspace, &[]))
+}
+
+/// Lints as [`lints`] does, and prints only what is wrong.
+pub(crate) fn lints_quietly(workspace: &Workspace) -> Result<()> {
+    run_command(&mut clippy(workspace, &["--quiet"]))
+}
+
+fn clippy(workspace: &Workspace, more: &[&str]) -> Command {
+    let mut clippy = cargo(&workspace.root, &["clippy"]);
+    clippy.args(more);
+    clippy.args(["--workspace", "--features", FEATURES, "--all-targets"]);
+    clippy.args(["--", "--deny", "warnings"]);
+    clippy
 }
 
 /// Checks the rules of this module.
