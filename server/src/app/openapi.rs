@@ -3,6 +3,9 @@
 
 use std::sync::LazyLock;
 
+use axum::http::header;
+use axum::response::{IntoResponse as _, Response};
+use bytes::Bytes;
 use serde::Serialize;
 use utoipa::{Modify as _, OpenApi, ToSchema};
 use utoipa_axum::router::OpenApiRouter;
@@ -14,7 +17,8 @@ use self::common::Common;
 use crate::app::state::AppState;
 use crate::logs::handlers::search::{Level, Source};
 use crate::players::handlers::player_chart::{Chart, Theme};
-use crate::web::api::{ApiJson, EnvironmentName};
+use crate::web::api::EnvironmentName;
+use crate::web::api_error::ApiError;
 use crate::{admin, logs, players, projects};
 
 /// Problem Details (RFC 9457).
@@ -88,8 +92,20 @@ pub fn description() -> &'static utoipa::openapi::OpenApi {
     security(()),
     responses((status = 200, description = "The description (OpenAPI 3.1).", body = Object))
 )]
-pub async fn handle() -> ApiJson<&'static utoipa::openapi::OpenApi> {
-    ApiJson(description())
+pub async fn handle() -> Response {
+    // All responses share it: it is large, and any visitor may ask for it.
+    static TEXT: LazyLock<serde_json::Result<Bytes>> =
+        LazyLock::new(|| serde_json::to_vec(description()).map(Bytes::from));
+    match &*TEXT {
+        Ok(text) => {
+            let headers = [
+                (header::CONTENT_TYPE, "application/json"),
+                (header::CACHE_CONTROL, "no-store"),
+            ];
+            (headers, text.clone()).into_response()
+        }
+        Err(error) => ApiError::internal(error).into_response(),
+    }
 }
 
 #[cfg(test)]
