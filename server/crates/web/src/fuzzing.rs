@@ -13,9 +13,9 @@ use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::sync::watch;
 
 use crate::client_address::Network;
-use crate::head_budget::HeadBudget;
-use crate::http2;
 use crate::http2::frames::Counter;
+use crate::http2::{self, unread::NetworkShare};
+use crate::memory_budget::MemoryBudget;
 use crate::places::Places;
 use crate::serve::{self, Application, ConnectionLimits, Visitor};
 use crate::unreadable_head;
@@ -50,11 +50,14 @@ pub async fn converse<A: Application>(
     };
     // The connection ends when this is dropped.
     let (_running, stopping) = watch::channel(false);
-    let heads = HeadBudget::new(limits.heads, limits.heads_per_network);
+    let network = Some(Network::of(peer.ip()));
+    let heads = MemoryBudget::new(limits.heads, limits.heads_per_network);
+    let unread = MemoryBudget::new(limits.unread, limits.unread_per_network);
     let visitor = Visitor {
         peer,
         place,
-        meter: heads.meter(Some(Network::of(peer.ip()))),
+        meter: heads.meter(network),
+        answers: NetworkShare::new(unread, network),
         limits,
         app: Arc::new(app),
         stopping,
@@ -126,7 +129,7 @@ pub struct Counted {
 /// heads may take `budget` bytes beside those that are free.
 #[must_use]
 pub fn count_frames(bytes: &[u8], piece: usize, budget: usize) -> Counted {
-    let meter = HeadBudget::new(budget, budget).meter(None);
+    let meter = MemoryBudget::new(budget, budget).meter(None);
     let mut counter = Counter::new();
     let mut pieces = bytes.chunks(piece.max(1));
     let is_flood = pieces.any(|piece| counter.read(piece, 0, &meter).is_err());

@@ -2,8 +2,6 @@
 //! be large, since it contains the cookies of all sites under one domain, and a client that sends
 //! large heads slowly must not use up the memory for all others.
 
-use std::collections::HashMap;
-use std::collections::hash_map::Entry;
 use std::io;
 use std::pin::Pin;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -13,6 +11,7 @@ use std::task::{Context, Poll, ready};
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
 use super::client_address::Network;
+use super::memory_budget::MemoryBudget;
 
 /// The maximum size of a request's head in bytes: 180 cookies of 4,096 bytes, which is what
 /// browsers keep for the sites under one domain, and some reserve.
@@ -20,32 +19,8 @@ pub(super) const MAX_HEAD: usize = 768 * 1_024;
 /// The bytes of a head that every connection may use without the budget.
 const FREE: usize = 32 * 1_024;
 
-/// The remaining budget for large heads.
-#[derive(Debug)]
-pub(super) struct HeadBudget {
-    total: usize,
-    per_network: usize,
-    taken: Mutex<Taken>,
-}
-
-#[derive(Debug, Default)]
-struct Taken {
-    all: usize,
-    /// Only contains networks that use some of the budget.
-    networks: HashMap<Network, usize>,
-}
-
-impl HeadBudget {
-    /// Creates a budget for all connections and for the connections of one network.
-    pub(super) fn new(total: usize, per_network: usize) -> Arc<Self> {
-        Arc::new(Self {
-            total,
-            per_network,
-            taken: Mutex::default(),
-        })
-    }
-
-    /// Creates a meter for a new connection. A trusted proxy serves many visitors, so its
+impl MemoryBudget {
+    /// Creates a meter for the heads of a new connection. A trusted proxy serves many visitors, so its
     /// connections have no `network`, and no limit per network.
     pub(super) fn meter(self: &Arc<Self>, network: Option<Network>) -> Arc<HeadMeter> {
         Arc::new(HeadMeter {
@@ -58,45 +33,12 @@ impl HeadBudget {
             }),
         })
     }
-
-    fn lock(&self) -> MutexGuard<'_, Taken> {
-        self.taken.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    /// Takes `bytes` from the budget, or nothing if they are not available.
-    fn take(&self, network: Option<Network>, bytes: usize) -> bool {
-        let mut taken = self.lock();
-        if taken.all + bytes > self.total {
-            return false;
-        }
-        if let Some(network) = network {
-            let held = taken.networks.get(&network).copied().unwrap_or_default();
-            if held + bytes > self.per_network {
-                return false;
-            }
-            taken.networks.insert(network, held + bytes);
-        }
-        taken.all += bytes;
-        true
-    }
-
-    fn give_back(&self, network: Option<Network>, bytes: usize) {
-        let mut taken = self.lock();
-        taken.all = taken.all.saturating_sub(bytes);
-        let Some(network) = network else { return };
-        if let Entry::Occupied(mut held) = taken.networks.entry(network) {
-            *held.get_mut() = held.get().saturating_sub(bytes);
-            if *held.get() == 0 {
-                held.remove();
-            }
-        }
-    }
 }
 
 /// The memory that one connection uses for the head that it reads or is responding to.
 #[derive(Debug)]
 pub(super) struct HeadMeter {
-    budget: Arc<HeadBudget>,
+    budget: Arc<MemoryBudget>,
     network: Option<Network>,
     /// The number of bytes that have arrived, including bodies.
     arrived: Arc<AtomicU64>,
@@ -316,47 +258,47 @@ mod tests {
 
     #[test]
     fn small_heads_take_nothing_and_large_ones_give_back_what_they_took() {
-        let budget = HeadBudget::new(1_000, 600);
+        let budget = MemoryBudget::new(1_000, 600);
         let (first, second) = (
             budget.meter(network("192.0.2.1")),
             budget.meter(network("192.0.2.1")),
         );
         assert!(first.count(FREE) && second.count(FREE));
-        assert_eq!(budget.lock().all, 0);
+        assert_eq!(budget.taken(), 0);
         assert!(first.count(400));
         assert!(!second.count(201), "beyond the network's share");
-        assert_eq!(budget.lock().all, 400, "what was refused was not taken");
+        assert_eq!(budget.taken(), 400, "what was refused was not taken");
         let answering = first.answer();
         assert!(first.count(1 << 20), "a body is no head");
         drop(answering);
-        assert!(budget.lock().networks.is_empty(), "nothing is left over");
+        assert!(budget.is_free(), "nothing is left over");
         assert!(second.count(600 - 201));
         drop(second);
-        assert_eq!(budget.lock().all, 0);
+        assert_eq!(budget.taken(), 0);
     }
 
     #[test]
     fn heads_beside_one_another_share_what_is_free_for_a_connection() {
-        let budget = HeadBudget::new(1_000, 600);
+        let budget = MemoryBudget::new(1_000, 600);
         let meter = budget.meter(network("192.0.2.1"));
         let first = meter.hold(FREE).unwrap();
-        assert_eq!(budget.lock().all, 0);
+        assert_eq!(budget.taken(), 0);
         let second = meter.hold(500).unwrap();
         assert!(meter.read_head(100) && !meter.read_head(1), "the share");
         assert!(meter.hold(1).is_none());
         meter.head_is_read();
-        assert_eq!(budget.lock().all, 500);
+        assert_eq!(budget.taken(), 500);
         drop(first);
-        assert_eq!(budget.lock().all, 0, "the rest is free");
+        assert_eq!(budget.taken(), 0, "the rest is free");
         assert!(meter.read_head(FREE));
-        assert_eq!(budget.lock().all, 500);
+        assert_eq!(budget.taken(), 500);
         drop((second, meter));
-        assert!(budget.lock().networks.is_empty());
+        assert!(budget.is_free());
     }
 
     #[test]
     fn a_network_cannot_take_what_all_share() {
-        let budget = HeadBudget::new(1_000, 600);
+        let budget = MemoryBudget::new(1_000, 600);
         let all = ["192.0.2.1", "192.0.2.2"].map(|text| budget.meter(network(text)));
         assert!(all[0].count(FREE + 600) && all[1].count(FREE + 400));
         assert!(!budget.meter(network("192.0.2.3")).count(FREE + 1));
@@ -365,6 +307,6 @@ mod tests {
         assert!(proxy.count(FREE + 1_000), "a proxy stands for many");
         proxy.retire();
         assert!(proxy.count(1 << 20), "a WebSocket has no heads");
-        assert_eq!(budget.lock().all, 0);
+        assert_eq!(budget.taken(), 0);
     }
 }

@@ -6,15 +6,19 @@
 //! | a connection without a request is closed after a while; it holds its slot only until a new one needs it | here |
 //! | a peer that does not read is cut off: by the connection, and by the request, since each has a window of its own | [`frames`], [`streams`] |
 //! | requests that take long have their part of all, per network and per game | [`streams`] |
+//! | responses that wait for the peer have a budget of memory | [`unread`] |
 //! | heads have a budget of memory, while they arrive and while their request is answered | [`frames`], [`requests`] |
+//! | a head has a maximum number of fields | [`fields`] |
 //!
 //! And those that only HTTP/2 needs: [`MOST_STREAMS`] requests at a time; resets and frames that carry
 //! nothing in proportion to the requests ([`frames`]). `h2` limits the number of CONTINUATION frames,
 //! of small DATA frames, and of resets that it has not yet handled.
 
+mod fields;
 pub(super) mod frames;
 mod requests;
 mod streams;
+pub(super) mod unread;
 
 use std::convert::Infallible;
 use std::pin::pin;
@@ -22,7 +26,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use axum::body::Body;
-use axum::http::{HeaderValue, Method, Response, StatusCode, header};
+use axum::http::{HeaderValue, Method, Request, Response, StatusCode, header};
 use hyper::body::Body as _;
 use hyper::server::conn::http2::Builder;
 use hyper::service::service_fn;
@@ -33,6 +37,7 @@ use tokio::io::{AsyncRead, AsyncWrite};
 use self::frames::{Frames, Transfer};
 use self::requests::like_http1;
 use self::streams::{Answer, Open, Streams};
+use self::unread::Unread;
 use super::head_budget::{HeadMeter, MAX_HEAD};
 use super::rarely::Rarely;
 use super::request_id::X_REQUEST_ID;
@@ -67,19 +72,30 @@ where
         peer,
         place,
         meter,
+        answers,
         limits,
         app,
         mut stopping,
     } = visitor;
     let pace = limits.pace();
     let transfer = Arc::new(Transfer::new(meter.arrived()));
-    let streams = Streams::new(place.clone(), Arc::clone(&transfer), limits, pace);
+    let unread = Unread::new(answers, Arc::clone(&transfer));
+    let streams = Streams::new(
+        place.clone(),
+        Arc::clone(&transfer),
+        limits,
+        pace,
+        Arc::clone(&unread),
+    );
     let frames = Frames::new(stream, Arc::clone(&meter), transfer, pace);
     let service = service_fn(move |request: hyper::Request<hyper::body::Incoming>| {
-        let (app, meter) = (Arc::clone(&app), Arc::clone(&meter));
+        let (app, meter, unread) = (Arc::clone(&app), Arc::clone(&meter), Arc::clone(&unread));
+        // In a box: a connection may have a hundred requests that wait.
+        let read = like_http1(request.map(Body::new));
+        let read = read.map(|(request, size)| (Box::new(request), size));
         async move {
             let stream = Open::current();
-            let response = respond(&*app, peer, &meter, &stream, request.map(Body::new)).await;
+            let response = respond(&*app, peer, (&meter, &unread), &stream, read).await;
             Ok::<_, Infallible>(Answer::of(stream, response))
         }
     });
@@ -137,11 +153,11 @@ fn protocol(streams: &Arc<Streams>) -> Builder<streams::Tasks> {
 async fn respond<A: Application>(
     app: &A,
     peer: std::net::SocketAddr,
-    meter: &Arc<HeadMeter>,
+    (meter, unread): (&Arc<HeadMeter>, &Arc<Unread>),
     stream: &Open,
-    request: axum::http::Request<Body>,
+    read: Result<(Box<Request<Body>>, usize), StatusCode>,
 ) -> Response<Body> {
-    let (mut request, size) = match like_http1(request) {
+    let (mut request, size) = match read {
         Ok(read) => read,
         Err(status) => return refuse(app, status),
     };
@@ -155,8 +171,10 @@ async fn respond<A: Application>(
     };
     request.extensions_mut().insert(stream.stay().clone());
     let is_head = request.method() == Method::HEAD;
-    let response = app.answer(peer, request).await;
-    drop(held);
+    let admission = unread.admit().await;
+    // In a box: it takes some kilobytes, which a request that waits would hold otherwise.
+    let response = Box::pin(app.answer(peer, *request)).await;
+    drop((admission, held));
     if is_head {
         without_body(response)
     } else {

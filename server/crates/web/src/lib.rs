@@ -6,7 +6,8 @@
 //! | [`https`] | TLS of the platform's own: the handshake, and the choice of the protocol |
 //! | [`certificates`] | its certificates, from PEM, chosen by name |
 //! | `http2` | connections of HTTP/2 and their limits |
-//! | `head_budget` | the memory budget for requests' heads |
+//! | `memory_budget` | how much memory connections may use, in all and per network |
+//! | `head_budget` | what requests' heads take of it |
 //! | [`places`] | the slots for connections, and which connection is closed for another one |
 //! | `open_files` | how many connections the system allows |
 //! | `connection_state` | whether a connection is in use, and the state of its slot |
@@ -66,6 +67,7 @@ mod http2;
 pub mod https;
 pub mod json;
 pub mod limiter;
+mod memory_budget;
 pub mod minimum_rate;
 pub mod navigation;
 pub mod oauth;

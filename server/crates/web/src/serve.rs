@@ -20,10 +20,11 @@ use tokio::time::Instant;
 
 use super::client_address::Network;
 use super::connection_state::{Answering, Turn};
-use super::head_budget::{HeadBudget, HeadMeter, MAX_HEAD, Metered};
+use super::head_budget::{HeadMeter, MAX_HEAD, Metered};
 use super::head_timer::HeadTimer;
-use super::http2;
+use super::http2::{self, unread::NetworkShare};
 use super::https::Https;
+use super::memory_budget::MemoryBudget;
 use super::minimum_rate::Pace;
 use super::open_files;
 use super::places::{Group, LONG, Place, Places, Stay};
@@ -81,6 +82,11 @@ pub struct ConnectionLimits {
     pub heads: usize,
     /// The maximum number of bytes of large heads of the connections of one network.
     pub heads_per_network: usize,
+    /// How many bytes of responses the peers of all connections of HTTP/2 may leave unread. Beyond it,
+    /// each connection has one response at a time.
+    pub unread: usize,
+    /// How many of these bytes the connections of one network may have.
+    pub unread_per_network: usize,
     /// How long requests in progress may take to finish after the shutdown has begun.
     pub drain: Duration,
 }
@@ -98,6 +104,8 @@ impl Default for ConnectionLimits {
             per_loopback: 2_048,
             heads: 128 * 1_024 * 1_024,
             heads_per_network: 16 * 1_024 * 1_024,
+            unread: 256 * 1_024 * 1_024,
+            unread_per_network: 4 * 1_024 * 1_024,
             drain: DRAIN,
         }
     }
@@ -214,7 +222,8 @@ pub async fn serve_with<A: Application>(
     let protocol = protocol(&limits);
     let places = Places::new(limits.all);
     app.accepts(OpenConnections(places.clone()));
-    let heads = HeadBudget::new(limits.heads, limits.heads_per_network);
+    let heads = MemoryBudget::new(limits.heads, limits.heads_per_network);
+    let unread = MemoryBudget::new(limits.unread, limits.unread_per_network);
     loop {
         let next = next(&listener, &places, &*app, &limits);
         let accepted = tokio::select! {
@@ -224,10 +233,12 @@ pub async fn serve_with<A: Application>(
         let Some((stream, peer, place)) = accepted else {
             continue;
         };
+        let network = network_of(peer, &*app);
         let visitor = Visitor {
             peer,
             place,
-            meter: heads.meter(network_of(peer, &*app)),
+            meter: heads.meter(network),
+            answers: NetworkShare::new(Arc::clone(&unread), network),
             limits,
             app: Arc::clone(&app),
             stopping: stopping.clone(),
@@ -318,6 +329,7 @@ pub(super) struct Visitor<A> {
     pub(super) peer: SocketAddr,
     pub(super) place: Place,
     pub(super) meter: Arc<HeadMeter>,
+    pub(super) answers: NetworkShare,
     pub(super) limits: ConnectionLimits,
     pub(super) app: Arc<A>,
     pub(super) stopping: watch::Receiver<bool>,
@@ -360,6 +372,7 @@ where
         limits,
         app,
         mut stopping,
+        ..
     } = visitor;
     let turn = Arc::new(Turn::new(meter.arrived()));
     let explaining = Arc::clone(&app);

@@ -15,6 +15,7 @@ use std::task::{Context, Poll, ready};
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::time::Instant;
 
+use super::fields::{FieldCounter, MAX_FIELDS};
 use crate::head_budget::HeadMeter;
 use crate::minimum_rate::{Pace, Waiting};
 
@@ -28,6 +29,10 @@ const RST_STREAM: u8 = 3;
 const CONTINUATION: u8 = 9;
 const END_STREAM: u8 = 1;
 const END_HEADERS: u8 = 4;
+const PADDED: u8 = 8;
+const PRIORITY: u8 = 0x20;
+/// The bytes of a priority in the frame of a head.
+const PRIORITY_BYTES: usize = 5;
 
 /// The frames that carry nothing which are allowed: at once, for each request, for each second, and
 /// for this number of bytes.
@@ -70,7 +75,12 @@ impl Transfer {
     /// The number of bytes in both directions.
     pub(super) fn moved(&self) -> u64 {
         let arrived = self.arrived.load(Ordering::Relaxed);
-        arrived.wrapping_add(self.sent.load(Ordering::Relaxed))
+        arrived.wrapping_add(self.sent_bytes())
+    }
+
+    /// The number of bytes that were sent.
+    pub(super) fn sent_bytes(&self) -> u64 {
+        self.sent.load(Ordering::Relaxed)
     }
 
     pub(super) fn is_blocked(&self) -> bool {
@@ -80,7 +90,7 @@ impl Transfer {
     pub(super) fn mark(&self) -> Mark {
         Mark {
             at: Instant::now(),
-            sent: self.sent.load(Ordering::Relaxed),
+            sent: self.sent_bytes(),
             blocks: self.blocks.load(Ordering::Relaxed),
         }
     }
@@ -94,7 +104,8 @@ impl Transfer {
         now.blocks != mark.blocks && sent * pace.within.as_millis() >= u128::from(pace.bytes) * took
     }
 
-    fn sent(&self, bytes: u64) {
+    /// Counts bytes that were sent.
+    pub(super) fn count_sent(&self, bytes: u64) {
         self.blocked.store(false, Ordering::Relaxed);
         self.sent.fetch_add(bytes, Ordering::Relaxed);
     }
@@ -116,6 +127,43 @@ pub(crate) enum Flood {
     Resets,
 }
 
+/// What is still to come of the frame of a head, around the fields and of them (RFC 9113 §6.2).
+#[derive(Debug, Default)]
+struct Block {
+    has_padding: bool,
+    before: usize,
+    fields: usize,
+}
+
+impl Block {
+    fn of(kind: u8, flags: u8, length: usize) -> Self {
+        let has = |flag| kind == HEADERS && flags & flag != 0;
+        let before = if has(PRIORITY) { PRIORITY_BYTES } else { 0 };
+        Self {
+            has_padding: has(PADDED),
+            before,
+            fields: length.saturating_sub(before + usize::from(has(PADDED))),
+        }
+    }
+
+    /// Returns the bytes of fields that are in the next bytes of the frame.
+    fn part<'a>(&mut self, mut bytes: &'a [u8]) -> &'a [u8] {
+        if self.has_padding {
+            let Some((length, rest)) = bytes.split_first() else {
+                return bytes;
+            };
+            self.fields = self.fields.saturating_sub(usize::from(*length));
+            (self.has_padding, bytes) = (false, rest);
+        }
+        let before = self.before.min(bytes.len());
+        self.before -= before;
+        let fields = bytes.get(before..).unwrap_or_default();
+        let fields = fields.get(..self.fields).unwrap_or(fields);
+        self.fields -= fields.len();
+        fields
+    }
+}
+
 /// Counts the frames that arrive.
 #[derive(Debug)]
 pub(crate) struct Counter {
@@ -127,6 +175,8 @@ pub(crate) struct Counter {
     known: usize,
     /// Whether the current frame is the last one of a head.
     ends_head: bool,
+    block: Block,
+    fields: FieldCounter,
     requests: u64,
     resets: u64,
     empty: u64,
@@ -141,6 +191,8 @@ impl Counter {
             head: [0; FRAME_HEAD],
             known: 0,
             ends_head: false,
+            block: Block::default(),
+            fields: FieldCounter::default(),
             requests: 0,
             resets: 0,
             empty: 0,
@@ -159,9 +211,13 @@ impl Counter {
         meter: &HeadMeter,
     ) -> Result<(), Flood> {
         loop {
-            let passed = self.left.min(bytes.len());
-            self.left -= passed;
-            bytes = bytes.get(passed..).unwrap_or_default();
+            let (passed, rest) = bytes.split_at(self.left.min(bytes.len()));
+            self.left -= passed.len();
+            bytes = rest;
+            self.fields.read(self.block.part(passed));
+            if self.fields.count() > MAX_FIELDS {
+                return Err(Flood::Heads);
+            }
             if self.left > 0 {
                 return Ok(());
             }
@@ -195,7 +251,11 @@ impl Counter {
         self.left = usize::try_from(length).unwrap_or(usize::MAX);
         match kind {
             HEADERS | CONTINUATION => {
-                self.requests += u64::from(kind == HEADERS);
+                if kind == HEADERS {
+                    self.requests += 1;
+                    self.fields = FieldCounter::default();
+                }
+                self.block = Block::of(kind, flags, self.left);
                 self.ends_head = flags & END_HEADERS != 0;
                 if !meter.read_head(self.left) {
                     return Err(Flood::Heads);
@@ -261,7 +321,7 @@ impl<S> Frames<S> {
             Poll::Ready(Ok(done)) => {
                 let bytes = u64::try_from(length(done)).unwrap_or(u64::MAX);
                 self.reading.moved(bytes);
-                self.transfer.sent(bytes);
+                self.transfer.count_sent(bytes);
             }
             Poll::Ready(Err(_)) => {}
             Poll::Pending => {
@@ -286,7 +346,7 @@ impl<S: AsyncRead + Unpin> AsyncRead for Frames<S> {
         let read = buffer.filled().get(before..).unwrap_or_default();
         this.meter
             .pass(u64::try_from(read.len()).unwrap_or(u64::MAX));
-        let sent = this.transfer.sent.load(Ordering::Relaxed);
+        let sent = this.transfer.sent_bytes();
         let counted = this.counter.read(read, sent, &this.meter);
         Poll::Ready(counted.map_err(io::Error::other))
     }
@@ -331,14 +391,15 @@ mod tests {
     use std::time::Duration;
 
     use super::*;
-    use crate::head_budget::HeadBudget;
+    use crate::memory_budget::MemoryBudget;
 
     const SETTINGS: u8 = 4;
 
     fn frame(kind: u8, flags: u8, length: usize) -> Vec<u8> {
         let length = u32::try_from(length).unwrap().to_be_bytes();
         let head = [length[1], length[2], length[3], kind, flags, 0, 0, 0, 1];
-        let body = vec![0; usize::try_from(u32::from_be_bytes(length)).unwrap()];
+        // In a head, these are a few long fields.
+        let body = vec![0x7f; usize::try_from(u32::from_be_bytes(length)).unwrap()];
         [&head[..], &body].concat()
     }
 
@@ -351,7 +412,7 @@ mod tests {
         fn new(budget: usize) -> Self {
             let mut peer = Self {
                 counter: Counter::new(),
-                meter: HeadBudget::new(budget, budget).meter(None),
+                meter: MemoryBudget::new(budget, budget).meter(None),
             };
             peer.sends(&[0; PREFACE]).unwrap();
             peer
@@ -426,6 +487,31 @@ mod tests {
         for _ in 0..10 {
             peer.sends(&whole.concat()).unwrap();
         }
+    }
+
+    #[tokio::test]
+    async fn a_head_has_a_limited_number_of_fields_in_all_of_its_frames() {
+        let head = |kind, flags, before: &[u8], fields: usize, after: usize| {
+            let content = [before, &vec![0x82; fields], &vec![0x82; after]].concat();
+            let mut frame = frame(kind, flags, content.len());
+            frame.splice(FRAME_HEAD.., content);
+            frame
+        };
+        let priority = [PRIORITY_BYTES as u8; PRIORITY_BYTES];
+        let padding = [&[200][..], &priority].concat();
+        let mut peer = Peer::new(0);
+        for _ in 0..3 {
+            peer.sends(&head(HEADERS, PADDED | PRIORITY, &padding, 24, 200))
+                .unwrap();
+            let rest = head(CONTINUATION, END_HEADERS, &[], 1_000, 0);
+            for piece in rest.chunks(300) {
+                peer.sends(piece).unwrap();
+            }
+        }
+        peer.sends(&head(HEADERS, PRIORITY, &priority, 1_024, 0))
+            .unwrap();
+        let one_more = head(CONTINUATION, END_HEADERS, &[], 1, 0);
+        assert_eq!(peer.sends(&one_more), Err(Flood::Heads));
     }
 
     #[tokio::test]

@@ -19,6 +19,7 @@ use hyper::rt::Executor;
 use tokio::time::{Instant, Sleep};
 
 use super::frames::{Mark, Transfer};
+use super::unread::{Part, Pause, Unread};
 use crate::minimum_rate::{Pace, Waiting};
 use crate::places::{Lasting, Place, Stay};
 use crate::serve::ConnectionLimits;
@@ -39,6 +40,7 @@ pub(super) struct Streams {
     transfer: Arc<Transfer>,
     limits: ConnectionLimits,
     pace: Pace,
+    unread: Arc<Unread>,
     open: Mutex<Count>,
 }
 
@@ -59,12 +61,14 @@ impl Streams {
         transfer: Arc<Transfer>,
         limits: ConnectionLimits,
         pace: Pace,
+        unread: Arc<Unread>,
     ) -> Arc<Self> {
         Arc::new(Self {
             place,
             transfer,
             limits,
             pace,
+            unread,
             open: Mutex::new(Count {
                 open: 0,
                 unsent: 0,
@@ -100,6 +104,8 @@ impl Streams {
         let mut count = self.count();
         count.unsent -= 1;
         self.wait_if_all_is_sent(&count);
+        drop(count);
+        self.unread.read();
     }
 
     fn wait_if_all_is_sent(&self, count: &Count) {
@@ -178,6 +184,8 @@ where
     F: Future<Output = ()> + Send + 'static,
 {
     fn execute(&self, answering: F) {
+        // In a box, or the task would have room for it twice.
+        let answering = Box::pin(answering);
         let open = Open::new(Arc::clone(&self.0));
         let answering = CURRENT.scope(open.clone(), answering);
         tokio::spawn(async move {
@@ -316,8 +324,10 @@ impl Stream {
 #[derive(Debug)]
 pub(super) struct Answer {
     body: Body,
-    /// What is left of a part of the body.
+    /// What is left of a part of the body, and the count of the memory of this part.
     rest: Bytes,
+    part: Option<Arc<Part>>,
+    pause: Arc<Pause>,
     stream: Open,
     /// Set for a stream of events.
     _lasting: Option<Lasting>,
@@ -330,6 +340,8 @@ impl Answer {
         response.map(|body| Self {
             body,
             rest: Bytes::new(),
+            part: None,
+            pause: Arc::default(),
             stream,
             _lasting: lasting,
         })
@@ -340,14 +352,16 @@ impl Answer {
 struct Unsent {
     piece: Bytes,
     connection: Arc<Streams>,
+    _part: Option<Arc<Part>>,
 }
 
 impl Unsent {
-    fn new(piece: Bytes, connection: &Arc<Streams>) -> Self {
+    fn new(piece: Bytes, connection: &Arc<Streams>, part: Option<Arc<Part>>) -> Self {
         connection.count().unsent += 1;
         Self {
             piece,
             connection: Arc::clone(connection),
+            _part: part,
         }
     }
 }
@@ -373,20 +387,33 @@ impl HttpBody for Answer {
         context: &mut Context<'_>,
     ) -> Poll<Option<Result<Frame<Bytes>, axum::Error>>> {
         let this = &mut *self;
-        this.stream.0.taken();
+        let stream = &this.stream.0;
+        stream.taken();
         if this.rest.is_empty() {
+            let unread = &stream.connection.unread;
+            if unread.must_pause(&this.pause, context) {
+                return Poll::Pending;
+            }
             match ready!(Pin::new(&mut this.body).poll_frame(context)) {
                 None => return Poll::Ready(None),
                 Some(Err(error)) => return Poll::Ready(Some(Err(error))),
                 Some(Ok(frame)) => match frame.into_data() {
-                    Ok(data) => this.rest = data,
+                    Ok(data) => {
+                        this.part = Some(unread.hold(&data, &this.pause));
+                        this.rest = data;
+                    }
                     Err(other) => return Poll::Ready(Some(Ok(other))),
                 },
             }
         }
         let piece = this.rest.split_to(this.rest.len().min(PIECE));
-        this.stream.0.wait_for_peer(piece.len());
-        let unsent = Unsent::new(piece, &this.stream.0.connection);
+        stream.wait_for_peer(piece.len());
+        let part = if this.rest.is_empty() {
+            this.part.take()
+        } else {
+            this.part.clone()
+        };
+        let unsent = Unsent::new(piece, &stream.connection, part);
         Poll::Ready(Some(Ok(Frame::data(Bytes::from_owner(unsent)))))
     }
 
