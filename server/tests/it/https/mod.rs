@@ -5,6 +5,7 @@ mod limits;
 mod load;
 mod passed_sockets;
 mod raw;
+mod unread;
 
 use std::io;
 use std::net::SocketAddr;

@@ -1,6 +1,6 @@
 //! A peer that speaks HTTP/2 frame by frame, and keeps to no rule.
 
-use std::net::SocketAddr;
+use std::net::{Ipv4Addr, SocketAddr};
 
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::{TcpSocket, TcpStream};
@@ -9,7 +9,7 @@ use tokio_rustls::client::TlsStream;
 use rustls::pki_types::ServerName;
 use rustls::version::TLS13;
 
-use super::{H2, Secure, soon};
+use super::{Authority, H2, Secure, soon};
 
 pub(super) const DATA: u8 = 0;
 pub(super) const HEADERS: u8 = 1;
@@ -66,11 +66,23 @@ pub(super) struct Peer {
 impl Peer {
     /// Connects, and sends the preface with these settings.
     pub(super) async fn connect(secure: &Secure, address: SocketAddr, settings: &[u8]) -> Self {
+        Self::connect_from(Ipv4Addr::LOCALHOST, &secure.authority, address, settings).await
+    }
+
+    /// Connects from an address of this machine to a server with a certificate of this authority, and sends
+    /// the preface.
+    pub(super) async fn connect_from(
+        from: Ipv4Addr,
+        authority: &Authority,
+        address: SocketAddr,
+        settings: &[u8],
+    ) -> Self {
         let socket = TcpSocket::new_v4().unwrap();
+        socket.bind((from, 0).into()).unwrap();
         socket.set_recv_buffer_size(4_096).unwrap();
         let stream = socket.connect(address).await.unwrap();
         let name = ServerName::try_from("demo.platform.localhost").unwrap();
-        let connector = secure.authority.config(&TLS13, &[H2]);
+        let connector = authority.config(&TLS13, &[H2]);
         let stream = soon(connector.connect(name, stream)).await.unwrap();
         let mut peer = Self { stream };
         peer.send(b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n").await;
@@ -88,7 +100,12 @@ impl Peer {
 
     /// Asks for a path of the demo.
     pub(super) async fn ask(&mut self, stream: u32, path: &str) -> bool {
-        let head = get("demo.platform.localhost", path);
+        self.ask_host(stream, "demo.platform.localhost", path).await
+    }
+
+    /// Asks a host for a path.
+    pub(super) async fn ask_host(&mut self, stream: u32, host: &str, path: &str) -> bool {
+        let head = get(host, path);
         let flags = END_HEADERS | END_STREAM;
         self.send(&frame(HEADERS, flags, stream, &head)).await
     }
