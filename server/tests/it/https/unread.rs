@@ -32,19 +32,19 @@ const DOCUMENTS: [(&str, &str); 4] = [
 const SLOW_BYTES: &str = "TESTS_SLOW_BYTES";
 
 /// The program, with the platform's own TLS or without.
-struct Program {
+struct ServerUnderTest {
     server: Server,
     authority: Authority,
     _folder: TempDir,
 }
 
-impl Drop for Program {
+impl Drop for ServerUnderTest {
     fn drop(&mut self) {
         self.server.signal("-KILL");
     }
 }
 
-impl Program {
+impl ServerUnderTest {
     fn start(with_tls: bool) -> Self {
         let (folder, authority) = (tempfile::tempdir().unwrap(), Authority::new());
         authority.certify(folder.path(), "one", &NAMES);
@@ -146,7 +146,7 @@ async fn grant(peer: &mut Peer, stream: u32, bytes: usize) {
 }
 
 /// Reads each document once, as a good peer. Returns the documents.
-async fn read_documents(program: &Program) -> Vec<Vec<u8>> {
+async fn read_documents(program: &ServerUnderTest) -> Vec<Vec<u8>> {
     let mut peer = program.peer(&[]).await;
     let mut documents = Vec::new();
     for (stream, (host, path)) in (1..).step_by(2).zip(DOCUMENTS) {
@@ -158,7 +158,7 @@ async fn read_documents(program: &Program) -> Vec<Vec<u8>> {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn peers_of_http_2_that_open_no_window_hold_little_memory() {
-    let program = Program::start(true);
+    let program = ServerUnderTest::start(true);
     let documents = read_documents(&program).await;
     assert!(documents[0].len() > 100_000, "a large document");
     let before = program.memory().await;
@@ -185,7 +185,7 @@ async fn peers_of_http_2_that_open_no_window_hold_little_memory() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn peers_of_http_2_that_do_not_read_at_all_hold_little_memory() {
-    let program = Program::start(true);
+    let program = ServerUnderTest::start(true);
     read_documents(&program).await;
     let before = program.memory().await;
     let mut peers = Vec::new();
@@ -204,7 +204,7 @@ async fn peers_of_http_2_that_do_not_read_at_all_hold_little_memory() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn heads_of_many_small_fields_end_their_connections_and_leave_no_memory() {
-    let program = Program::start(true);
+    let program = ServerUnderTest::start(true);
     read_documents(&program).await;
     let before = program.memory().await;
     // `age` without a value, of the static table (RFC 7541 Appendix A): a byte for each.
@@ -230,7 +230,7 @@ async fn heads_of_many_small_fields_end_their_connections_and_leave_no_memory() 
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn peers_without_tls_that_do_not_read_hold_little_memory() {
-    let program = Program::start(false);
+    let program = ServerUnderTest::start(false);
     let port = program.server.port;
     let head =
         |path: &str| format!("GET {path} HTTP/1.1\r\nHost: platform.localhost:{port}\r\n\r\n");
@@ -261,7 +261,7 @@ struct Arriving {
 /// window again when half of it is used. Returns the longest time that a response took to begin while nineteen
 /// others were asked for before it.
 async fn read_slowly(
-    program: &Program,
+    program: &ServerUnderTest,
     documents: &[Vec<u8>],
     from: Ipv4Addr,
     bytes: usize,
@@ -339,7 +339,7 @@ async fn twenty_phones_at_50_kilobytes_a_second_lose_nothing() {
     #[expect(clippy::disallowed_methods, reason = "a longer form of this test")]
     let bytes = std::env::var(SLOW_BYTES);
     let bytes = bytes.map_or(2_000_000, |bytes| bytes.parse().unwrap());
-    let program = Program::start(true);
+    let program = ServerUnderTest::start(true);
     let documents = read_documents(&program).await;
     let began = Instant::now();
     // Ten of one school, and ten with an address of their own.

@@ -129,13 +129,13 @@ pub(crate) enum Flood {
 
 /// What is still to come of the frame of a head, around the fields and of them (RFC 9113 §6.2).
 #[derive(Debug, Default)]
-struct Block {
+struct HeadFrame {
     has_padding: bool,
     before: usize,
     fields: usize,
 }
 
-impl Block {
+impl HeadFrame {
     fn of(kind: u8, flags: u8, length: usize) -> Self {
         let has = |flag| kind == HEADERS && flags & flag != 0;
         let before = if has(PRIORITY) { PRIORITY_BYTES } else { 0 };
@@ -175,7 +175,7 @@ pub(crate) struct Counter {
     known: usize,
     /// Whether the current frame is the last one of a head.
     ends_head: bool,
-    block: Block,
+    block: HeadFrame,
     fields: FieldCounter,
     requests: u64,
     resets: u64,
@@ -191,7 +191,7 @@ impl Counter {
             head: [0; FRAME_HEAD],
             known: 0,
             ends_head: false,
-            block: Block::default(),
+            block: HeadFrame::default(),
             fields: FieldCounter::default(),
             requests: 0,
             resets: 0,
@@ -255,7 +255,7 @@ impl Counter {
                     self.requests += 1;
                     self.fields = FieldCounter::default();
                 }
-                self.block = Block::of(kind, flags, self.left);
+                self.block = HeadFrame::of(kind, flags, self.left);
                 self.ends_head = flags & END_HEADERS != 0;
                 if !meter.read_head(self.left) {
                     return Err(Flood::Heads);

@@ -68,7 +68,7 @@ pub(super) struct Unread {
 
 #[derive(Debug, Default)]
 struct State {
-    /// The responses of which something waits for the peer.
+    /// The responses that have a part on its way to the peer.
     responses: usize,
     /// The bytes that are in memory for them.
     bytes: usize,
@@ -77,7 +77,7 @@ struct State {
     last_number: u64,
     /// What had been sent when a request was answered beyond the limits.
     sent: u64,
-    /// The responses whose next part waits.
+    /// The responses that wait with their next part.
     paused: VecDeque<Weak<Pause>>,
 }
 
