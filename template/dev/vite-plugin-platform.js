@@ -8,6 +8,7 @@
 
 import { execFile } from "node:child_process";
 import { mkdir, readFile, rename, stat, writeFile } from "node:fs/promises";
+import { isIPv4, isIPv6 } from "node:net";
 import { join } from "node:path";
 
 /** @import { IncomingMessage, ServerResponse } from "node:http" */
@@ -21,8 +22,9 @@ import { join } from "node:path";
 
 /**
  * `cli`: the command-line tool, or its file. PLATFORM_CLI overrides it.
+ * `hosts`: names of this dev server besides `localhost`, names under it and IP addresses, without a port.
  *
- * @typedef {{ readonly cli?: string }} Options
+ * @typedef {{ readonly cli?: string, readonly hosts?: readonly string[] }} Options
  */
 
 /** @typedef {(args: string[]) => Promise<string>} Run */
@@ -64,6 +66,7 @@ function problem(status, slug, title, detail) {
  */
 export default function platform(options = {}) {
   const cli = process.env.PLATFORM_CLI || options.cli || "platform";
+  const hosts = (options.hosts ?? []).map((host) => host.toLowerCase());
   /** @type {Connect.NextHandleFunction} */
   let answer;
   return {
@@ -87,7 +90,7 @@ export default function platform(options = {}) {
           return send(response, body.status, "application/problem+json", JSON.stringify(body));
         }
         if (!path.startsWith("/__platform/")) return next();
-        respond(request, path, run, runtime).then(
+        respond(request, path, hosts, run, runtime).then(
           ([type, body]) => send(response, 200, type, body),
           (error) => {
             const known =
@@ -115,11 +118,21 @@ export default function platform(options = {}) {
 /**
  * @param {IncomingMessage} request
  * @param {string} path
+ * @param {readonly string[]} hosts
  * @param {Run} run
  * @param {() => Promise<string>} runtime
  * @returns {Promise<[type: string, body: string]>}
  */
-async function respond(request, path, run, runtime) {
+async function respond(request, path, hosts, run, runtime) {
+  if (!isLocal(request, hosts)) {
+    throw problem(
+      403,
+      "not-allowed",
+      "Not allowed",
+      "Open the game as localhost or by an IP address, or list this name in the plugin’s option " +
+        "`hosts`: any site can make its own name resolve to this machine.",
+    );
+  }
   const [, kind, number] = TOKEN_PATH.exec(path) ?? [];
   const isPage = path === "/__platform/runtime.js" || path === "/__platform/login";
   if (!isPage && !kind)
@@ -143,11 +156,13 @@ async function respond(request, path, run, runtime) {
 }
 
 /**
- * Returns the requested path, or `undefined` if the address is invalid, such as `//[`.
+ * Returns the requested path, or `undefined` if the address is invalid, such as `//[`, or names a host of
+ * its own (RFC 9112 3.2.2).
  *
  * @param {IncomingMessage} request
  */
 function pathOf({ url = "/" }) {
+  if (!url.startsWith("/")) return undefined;
   try {
     return new URL(url, "http://local").pathname;
   } catch {
@@ -156,9 +171,28 @@ function pathOf({ url = "/" }) {
 }
 
 /**
+ * Returns whether the request names a host that browsers use for this machine, or one of `hosts`. Any
+ * other name may belong to a page that made it resolve to this machine (DNS rebinding), and the browser
+ * treats that page as the game. Vite's own check does not suffice: `allowedHosts: true` turns it off, and
+ * older versions have none. `platform dev` has the same rule.
+ *
+ * @param {IncomingMessage} request
+ * @param {readonly string[]} hosts
+ */
+function isLocal({ headers }, hosts) {
+  const { host, ":authority": authority = host } = headers;
+  // A second name could be the one that counts.
+  if (authority !== (host ?? authority)) return false;
+  const [, name = "", six] = /^(\[(.*)\]|[^:]*)(?::\d+)?$/.exec(String(authority)) ?? [];
+  if (six !== undefined) return isIPv6(six) && !six.includes("%");
+  const plain = name.replace(/\.$/, "").toLowerCase();
+  return isIPv4(name) || /^(.*\.)?localhost$/.test(plain) || hosts.includes(plain);
+}
+
+/**
  * Returns whether the request comes from the game's own page: no other site that is open in the
  * browser may get a token. A browser without Sec-Fetch-Site sends Origin. Its host must be the
- * requested one, and Vite has checked that this one is local.
+ * requested one, which `isLocal` has checked.
  *
  * @param {IncomingMessage} request
  */

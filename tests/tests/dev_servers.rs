@@ -3,6 +3,7 @@
 
 #![expect(clippy::unwrap_used, reason = "a test reports by failing")]
 
+use std::collections::BTreeMap;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -341,6 +342,47 @@ async fn an_nginx_before_a_small_server_answers_the_four_paths() {
         .args(["-c", "nginx.conf", "-g", "daemon off; master_process off;"])
         .stderr(Stdio::null());
     game.judge_front("nginx/nginx.conf", command).await;
+}
+
+/// Settings under which Vite itself refuses no name.
+const OPEN_VITE: &str = r#"
+import platform from "./platform.js";
+const server = { host: "127.0.0.1", strictPort: true, allowedHosts: true };
+export default { root: "dist", server: { ...server, port: Number(process.env.PORT) },
+  plugins: [platform({ hosts: ["Game.test"] })] };
+"#;
+
+#[tokio::test]
+async fn the_plugin_for_vite_checks_the_host_itself() {
+    let vite = npm::packages("foreign-games").await;
+    let game = Game::new();
+    let plugin = documents().join("../../template/dev/vite-plugin-platform.js");
+    let folder = game.folder.path();
+    std::fs::write(folder.join("package.json"), r#"{ "type": "module" }"#).unwrap();
+    std::fs::write(folder.join("vite.config.js"), OPEN_VITE).unwrap();
+    std::fs::copy(plugin, folder.join("platform.js")).unwrap();
+    let mut command = node();
+    command
+        .arg(vite.join("node_modules/vite/bin/vite.js"))
+        .args(["--config", "vite.config.js"]);
+    let reserved = ReservedPort::take().unwrap();
+    let port = reserved.number();
+    let _server = game.start(command, port).await;
+    let (_, _, page) = ask_as(port, "/", "evil.example").await;
+    assert!(page.contains("<title>Game"), "Vite lets every name in");
+    only_names_of_this_machine(port).await;
+    only_the_games_own_page(port).await;
+    let hosts = include_str!("../local_hosts.json");
+    let hosts: BTreeMap<String, Vec<String>> = serde_json::from_str(hosts).unwrap();
+    for host in &hosts["local"] {
+        assert_eq!(login_as(port, host).await.0, 200, "{host}");
+    }
+    for host in &hosts["others"] {
+        assert_refused(login_as(port, host).await, host);
+    }
+    assert_eq!(login_as(port, "game.test:5173").await.0, 200);
+    let script = raw::get(port, "http://localhost/__platform/runtime.js").await;
+    assert_eq!(script.get(9..12), Some("400"), "{script}");
 }
 
 #[test]
