@@ -6,7 +6,6 @@ use platform_protocol::problem::ProblemCode;
 use serde_json::{Value, json};
 
 use crate::origin::PlatformOrigin;
-use crate::terminal::plain;
 
 /// The exit statuses besides 0.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -140,10 +139,9 @@ fn problem(slug: ProblemCode, origin: &PlatformOrigin, detail: &str) -> Value {
 
 impl fmt::Display for Told {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        // The platform's text is shown without its control characters.
-        f.write_str(&plain(&self.sentence))?;
+        f.write_str(&self.sentence)?;
         match &self.request_id {
-            Some(id) => write!(f, " (request {})", plain(id)),
+            Some(id) => write!(f, " (request {id})"),
             None => Ok(()),
         }
     }

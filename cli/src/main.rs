@@ -43,8 +43,10 @@ fn main() -> ExitCode {
     let arguments = match Arguments::try_parse() {
         Ok(arguments) => arguments,
         Err(error) => {
-            // Help is a result. It is no failure if the reader has closed the pipe.
-            let _ = error.print();
+            // The message contains arguments, so it is made of those that may be shown.
+            let shown = std::env::args_os().map(|argument| terminal::shown_argument(&argument));
+            let error = Arguments::try_parse_from(shown).err().unwrap_or(error);
+            terminal::parsed(&error);
             let is_usage = error.use_stderr();
             return ExitCode::from(if is_usage { Exit::Usage.code() } else { 0 });
         }
@@ -58,7 +60,7 @@ fn main() -> ExitCode {
                 && told.exit != Exit::Usage
                 && let Some(problem) = &told.problem
             {
-                let _ = terminal::print(&format!("{problem}\n"));
+                let _ = terminal::print_json(problem);
             }
             terminal::error(&told);
             ExitCode::from(told.exit.code())

@@ -19,7 +19,7 @@ use crate::failure::Failure;
 use crate::origin::PlatformOrigin;
 use crate::secret::Secret;
 use crate::settings::Settings;
-use crate::terminal::{self, plain};
+use crate::terminal;
 
 /// The failure if there never was a sign-in.
 fn sign_in_first(origin: &PlatformOrigin) -> Failure {
@@ -286,7 +286,7 @@ impl Session {
         let why = problem.as_ref().filter(|_| self.is_deploy_token());
         let why = why.and_then(|problem| problem.get("detail")?.as_str());
         let sentence = match why {
-            Some(why) => format!("{origin} refused PLATFORM_TOKEN: {}", plain(why)),
+            Some(why) => format!("{origin} refused PLATFORM_TOKEN: {}", why),
             None => format!(
                 "{origin} refused PLATFORM_TOKEN: set one that is valid there, or unset it and run \
                  {}.",
@@ -330,7 +330,7 @@ impl Session {
         }
         terminal::note(format_args!(
             "Acting as an administrator: {slug} belongs to {}.",
-            plain(&owner)
+            owner
         ));
         Ok(())
     }

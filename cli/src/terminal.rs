@@ -1,5 +1,6 @@
 //! Writes results to standard output, everything else to standard error.
 
+use std::ffi::{OsStr, OsString};
 use std::fmt::Display;
 use std::io::{self, BufRead as _, IsTerminal as _, Write as _};
 
@@ -22,12 +23,86 @@ const WARNING: Style = AnsiColor::Yellow.on_default().bold();
 /// The style of the most important text.
 pub(crate) const STRONG: Style = Style::new().bold();
 
+/// A line that a terminal shows and does not obey: the only thing that this program writes there.
+///
+/// Much of what is printed was written by others: a folder's `platform.toml`, file names, players' pages,
+/// answers of a server. Whatever becomes part of a line loses its control characters, line breaks included,
+/// here, so that no caller has to think of it. Only [`Line::styled`] adds escape sequences.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Line(String);
+
+impl Line {
+    /// A line without text.
+    pub(crate) const fn new() -> Self {
+        Self(String::new())
+    }
+
+    /// Adds a text.
+    pub(crate) fn push(mut self, text: impl Display) -> Self {
+        self.0.push_str(&plain(&text.to_string()));
+        self
+    }
+
+    /// Adds a text in a style.
+    pub(crate) fn styled(mut self, style: Style, text: impl Display) -> Self {
+        self.0.push_str(&style.render().to_string());
+        self = self.push(text);
+        self.0.push_str(&style.render_reset().to_string());
+        self
+    }
+
+    fn append(mut self, other: &Self) -> Self {
+        self.0.push_str(&other.0);
+        self
+    }
+}
+
+impl<T: Display> From<T> for Line {
+    fn from(text: T) -> Self {
+        Self::new().push(text)
+    }
+}
+
+/// The lines of a table: each column is as wide as its widest cell. The columns `right` are aligned to the
+/// right.
+pub(crate) fn table<const N: usize>(rows: &[[String; N]], right: &[usize]) -> Vec<Line> {
+    let width = |column: usize| {
+        let lengths = rows.iter().map(|row| row[column].chars().count());
+        lengths.max().unwrap_or_default()
+    };
+    let widths: [usize; N] = std::array::from_fn(width);
+    let line = |row: &[String; N]| {
+        let cells = row
+            .iter()
+            .zip(widths)
+            .enumerate()
+            .map(|(column, (cell, width))| {
+                if right.contains(&column) {
+                    format!("{cell:>width$}")
+                } else {
+                    format!("{cell:width$}")
+                }
+            });
+        Line::from(cells.collect::<Vec<_>>().join("  ").trim_end())
+    };
+    rows.iter().map(line).collect()
+}
+
+/// Writes a result to standard output, on one line.
+///
+/// # Errors
+/// [`Failure::ReaderGone`] if the reader has closed the pipe.
+pub(crate) fn print(line: impl Into<Line>) -> Result<(), Failure> {
+    print_all(&[line.into()])
+}
+
 /// Writes results to standard output.
 ///
 /// # Errors
 /// [`Failure::ReaderGone`] if the reader has closed the pipe.
-pub(crate) fn print(text: &str) -> Result<(), Failure> {
-    print_bytes(text.as_bytes())
+pub(crate) fn print_all(lines: &[Line]) -> Result<(), Failure> {
+    let text: String = lines.iter().map(|line| format!("{}\n", line.0)).collect();
+    write_result(&mut anstream::stdout().lock(), text.as_bytes())
 }
 
 /// Writes JSON to standard output on one line, without characters that a terminal obeys: much of it
@@ -36,27 +111,22 @@ pub(crate) fn print(text: &str) -> Result<(), Failure> {
 /// # Errors
 /// [`Failure::ReaderGone`] if the reader has closed the pipe.
 pub(crate) fn print_json(json: &Value) -> Result<(), Failure> {
-    print(&format!("{}\n", plain_json(&json.to_string())))
+    print(plain_json(&json.to_string()))
 }
 
-/// Writes a result with colours, or without them if they are not wanted.
+/// Writes the content of a file to standard output: as it is, or as lines if a terminal shows it.
 ///
 /// # Errors
 /// [`Failure::ReaderGone`] if the reader has closed the pipe.
-pub(crate) fn print_styled(text: &str) -> Result<(), Failure> {
-    let mut output = anstream::stdout().lock();
-    output
-        .write_all(text.as_bytes())
-        .and_then(|()| output.flush())
-        .map_err(|error| not_written(&error))
+pub(crate) fn print_file(bytes: &[u8]) -> Result<(), Failure> {
+    if io::stdout().is_terminal() {
+        let text = String::from_utf8_lossy(bytes);
+        return print_all(&text.lines().map(Line::from).collect::<Vec<_>>());
+    }
+    write_result(&mut io::stdout().lock(), bytes)
 }
 
-/// Writes results to standard output as they are.
-///
-/// # Errors
-/// [`Failure::ReaderGone`] if the reader has closed the pipe.
-pub(crate) fn print_bytes(bytes: &[u8]) -> Result<(), Failure> {
-    let mut output = io::stdout().lock();
+fn write_result(output: &mut impl io::Write, bytes: &[u8]) -> Result<(), Failure> {
     output
         .write_all(bytes)
         .and_then(|()| output.flush())
@@ -72,18 +142,31 @@ fn not_written(error: &io::Error) -> Failure {
 }
 
 /// Writes a note to standard error. It is no failure if that is closed.
-pub(crate) fn note(text: impl Display) {
-    let _ = writeln!(anstream::stderr().lock(), "{text}");
+pub(crate) fn note(line: impl Into<Line>) {
+    let _ = writeln!(anstream::stderr().lock(), "{}", line.into().0);
 }
 
 /// Writes a warning to standard error.
-pub(crate) fn warn(text: impl Display) {
-    note(format_args!("{WARNING}warning:{WARNING:#} {text}"));
+pub(crate) fn warn(line: impl Into<Line>) {
+    let begin = Line::new().styled(WARNING, "warning:").push(" ");
+    note(begin.append(&line.into()));
 }
 
 /// Writes a failure to standard error.
-pub(crate) fn error(text: impl Display) {
-    note(format_args!("{ERROR}error:{ERROR:#} {text}"));
+pub(crate) fn error(line: impl Into<Line>) {
+    let begin = Line::new().styled(ERROR, "error:").push(" ");
+    note(begin.append(&line.into()));
+}
+
+/// Writes what the parser of the arguments says: help, or why they cannot be used.
+pub(crate) fn parsed(error: &clap::Error) {
+    // Help is a result. It is no failure if the reader has closed the pipe.
+    let _ = error.print();
+}
+
+/// An argument as it may be shown: it may come from others, such as a file's name.
+pub(crate) fn shown_argument(argument: &OsStr) -> OsString {
+    plain(&argument.to_string_lossy()).into()
 }
 
 /// Whether there is a terminal with a person to ask.
@@ -92,18 +175,26 @@ pub(crate) fn can_ask() -> bool {
 }
 
 /// Asks a question; any answer but yes means no.
-pub(crate) fn ask(question: &str) -> bool {
+pub(crate) fn ask(question: impl Into<Line>) -> bool {
     let mut stderr = anstream::stderr().lock();
+    let question = question.into().0;
     let _ = write!(stderr, "{question} [y/N] ").and_then(|()| stderr.flush());
     let mut answer = String::new();
     let read = io::stdin().lock().read_line(&mut answer);
     read.is_ok() && matches!(answer.trim().to_ascii_lowercase().as_str(), "y" | "yes")
 }
 
+/// The lines as a person reads them, without styles.
+#[cfg(test)]
+pub(crate) fn shown(lines: &[Line]) -> String {
+    let text: String = lines.iter().map(|line| format!("{}\n", line.0)).collect();
+    anstream::adapter::strip_str(&text).to_string()
+}
+
 /// Makes foreign text safe for a terminal: control characters, which could move the cursor or
 /// overwrite earlier text, and marks that change the direction of writing or are invisible become a
 /// visible sign.
-pub(crate) fn plain(text: &str) -> String {
+fn plain(text: &str) -> String {
     text.chars()
         .map(|c| match c {
             '\t' | '\n' => ' ',
@@ -206,6 +297,47 @@ mod tests {
             "a\u{fffd}[2Jb\u{fffd}\u{fffd}c\u{fffd}d"
         );
         assert_eq!(plain("zwei\nZeilen\tÄ"), "zwei Zeilen Ä");
+    }
+
+    #[test]
+    fn a_line_shows_what_others_wrote_and_obeys_its_own_styles_alone() {
+        let hostile = "a\u{1b}[2J\u{9b}31m\u{7f}\u{202e}\r\nerror: b";
+        let line = Line::from(hostile).styled(STRONG, hostile);
+        let hidden = line.0.chars().filter(|c| is_hidden(*c)).collect::<String>();
+        assert_eq!(hidden, "\u{1b}\u{1b}", "those of the style: {line:?}");
+        let (bold, reset) = (STRONG.render().to_string(), STRONG.render_reset());
+        assert!(line.0.contains(&bold) && line.0.ends_with(&reset.to_string()));
+        assert_eq!(shown(&[line]).lines().count(), 1);
+    }
+
+    /// The type protects as long as nothing else writes.
+    #[test]
+    fn no_other_file_writes_to_the_terminal() {
+        let sources = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("src");
+        let mut folders = vec![sources];
+        while let Some(folder) = folders.pop() {
+            for entry in std::fs::read_dir(folder).unwrap() {
+                let path = entry.unwrap().path();
+                if path.is_dir() {
+                    folders.push(path);
+                } else if !path.ends_with("src/terminal.rs") {
+                    let text = std::fs::read_to_string(&path).unwrap();
+                    for way in [
+                        "stdout()",
+                        "stderr()",
+                        "print!(",
+                        "println!(",
+                        "dbg!(",
+                        "/dev/tty",
+                    ] {
+                        let uses = text.matches(way).count();
+                        let shown = text.matches("use_stderr()").count();
+                        let allowed = if way == "stderr()" { shown } else { 0 };
+                        assert_eq!(uses, allowed, "{} uses {way}", path.display());
+                    }
+                }
+            }
+        }
     }
 
     #[test]

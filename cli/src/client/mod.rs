@@ -25,7 +25,6 @@ use serde::Serialize;
 use crate::failure::Failure;
 use crate::newer::HandedOut;
 use crate::origin::PlatformOrigin;
-use crate::terminal::plain;
 use answer::Answer;
 use connect::Connector;
 
@@ -126,7 +125,7 @@ impl Http {
         let (head, body) = response.into_parts();
         let body = Limited::new(body, MAX_ANSWER_BYTES).collect().await;
         let body = body.map_err(|error| {
-            let cause = plain(&innermost(&*error));
+            let cause = innermost(&*error);
             self.unavailable(format!(
                 "The platform's response was cut off: {cause}. Try again."
             ))
@@ -149,7 +148,7 @@ impl Http {
     }
 
     fn unreachable(&self, error: &ClientError) -> Failure {
-        let cause = plain(&innermost(error));
+        let cause = innermost(error);
         self.unavailable(if error.is_connect() {
             format!(
                 "{} cannot be reached: {cause}. Check that the platform runs there, or name \

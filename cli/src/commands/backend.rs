@@ -14,7 +14,7 @@ use crate::args::{BackendCommand, DEFAULT_PATH, EnvironmentName};
 use crate::client::json as json_body;
 use crate::failure::Failure;
 use crate::session::Session;
-use crate::terminal::{self, plain};
+use crate::terminal::{self, Line};
 
 /// The backend settings of an environment.
 #[derive(Debug, Deserialize)]
@@ -68,9 +68,9 @@ pub(super) async fn run(context: &Context<'_>, command: BackendCommand) -> Resul
             terminal::note(format_args!("{}", sentence(&view)));
             match view.trial {
                 Some(trial) if trial.reached => {
-                    terminal::note(format_args!("{}", plain(&trial.sentence)));
+                    terminal::note(format_args!("{}", trial.sentence));
                 }
-                Some(trial) => terminal::warn(format_args!("{}", plain(&trial.sentence))),
+                Some(trial) => terminal::warn(format_args!("{}", trial.sentence)),
                 None => {}
             }
             Ok(())
@@ -89,14 +89,13 @@ pub(super) async fn run(context: &Context<'_>, command: BackendCommand) -> Resul
         BackendCommand::Show { environment, json } => {
             let (value, view) = get(context, environment).await?;
             if json {
-                return terminal::print(&format!("{}\n", value["backend"]));
+                return terminal::print_json(&value["backend"]);
             }
             match view.backend {
-                Some(backend) => terminal::print(&format!(
-                    "{} {}\n",
-                    plain(&backend.url),
-                    plain(&backend.paths.join(" "))
-                )),
+                Some(backend) => {
+                    let paths = backend.paths.join(" ");
+                    terminal::print(format_args!("{} {paths}", backend.url))
+                }
                 None => {
                     terminal::note(format_args!("{}", sentence(&view)));
                     Ok(())
@@ -106,19 +105,18 @@ pub(super) async fn run(context: &Context<'_>, command: BackendCommand) -> Resul
         BackendCommand::Variables { environment, json } => {
             let (value, view) = get(context, environment).await?;
             if json {
-                return terminal::print(&format!("{}\n", value["variables"]));
+                return terminal::print_json(&value["variables"]);
             }
             let Variables {
                 issuer,
                 audience,
                 jwks_url,
             } = view.variables;
-            terminal::print(&format!(
-                "AUTH_ISSUER={}\nAUTH_AUDIENCE={}\nAUTH_JWKS_URL={}\n",
-                plain(&issuer),
-                plain(&audience),
-                plain(&jwks_url)
-            ))
+            terminal::print_all(&[
+                Line::from(format_args!("AUTH_ISSUER={issuer}")),
+                Line::from(format_args!("AUTH_AUDIENCE={audience}")),
+                Line::from(format_args!("AUTH_JWKS_URL={jwks_url}")),
+            ])
         }
     }
 }
@@ -184,7 +182,7 @@ pub(super) fn agree(
              terminal: add --yes."
         )));
     }
-    if terminal::ask(&format!("This is production. {}", plain(question))) {
+    if terminal::ask(format_args!("This is production. {question}")) {
         Ok(())
     } else {
         Err(Failure::failed("Nothing was changed."))
@@ -218,15 +216,11 @@ fn has_scheme(url: &str, paths: &[String], environment: EnvironmentName) -> Resu
 
 /// Where requests go now.
 fn sentence(view: &View) -> String {
-    let game = plain(&view.url);
+    let game = &view.url;
     match &view.backend {
         Some(backend) => {
-            let paths: Vec<String> = backend.paths.iter().map(|path| plain(path)).collect();
-            format!(
-                "Requests under {} of {game} go to {}.",
-                paths.join(", "),
-                plain(&backend.url)
-            )
+            let paths = backend.paths.join(", ");
+            format!("Requests under {paths} of {game} go to {}.", backend.url)
         }
         None => format!("{game} has no backend."),
     }

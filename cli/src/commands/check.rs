@@ -29,10 +29,10 @@ pub(super) fn run(
             .iter()
             .map(|warning| json!({"code": warning.code, "message": warning.message}))
             .collect();
-        terminal::print(&format!("{}\n", json!({"warnings": list})))?;
+        terminal::print_json(&json!({"warnings": list}))?;
     } else {
         for warning in &found {
-            terminal::print(&format!("{}: {}\n", warning.code, warning.message))?;
+            terminal::print(format_args!("{}: {}", warning.code, warning.message))?;
         }
     }
     maps::tell(maps::missing(&files).as_ref());

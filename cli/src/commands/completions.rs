@@ -10,5 +10,5 @@ use crate::terminal;
 pub(super) fn run(shell: clap_complete::Shell) -> Result<(), Failure> {
     let mut script = Vec::new();
     clap_complete::generate(shell, &mut Arguments::command(), "platform", &mut script);
-    terminal::print_bytes(&script)
+    terminal::print_file(&script)
 }

@@ -17,7 +17,7 @@ use crate::archive::Folder;
 use crate::failure::Failure;
 use crate::origin::PlatformOrigin;
 use crate::revision;
-use crate::terminal::{self, STRONG, plain};
+use crate::terminal::{self, Line, STRONG};
 
 /// The arguments of a deploy.
 #[derive(Debug)]
@@ -56,7 +56,7 @@ pub(super) struct Answered {
 impl Answered {
     /// Prints the warning to standard error.
     pub(super) fn note(&self) {
-        let (message, code) = (plain(&self.message), plain(&self.code));
+        let (message, code) = (&self.message, &self.code);
         terminal::warn(format_args!("{message} ({code})"));
     }
 }
@@ -83,7 +83,7 @@ pub(super) async fn run(context: &Context<'_>, wanted: &Wanted<'_>) -> Result<()
     let folder = Folder::of_game(&directory)?;
     let before = of_files(&directory, &folder, &page(&directory)?);
     for Advice { code, message } in &before {
-        terminal::warn(format_args!("{} ({code})", plain(message)));
+        terminal::warn(format_args!("{} ({code})", message));
     }
     let games = session.http().games_origin().await;
     let target = Target::new(&games, slug, preview.as_deref(), wanted.environment);
@@ -97,7 +97,7 @@ pub(super) async fn run(context: &Context<'_>, wanted: &Wanted<'_>) -> Result<()
         "{} ({}) of {}",
         terminal::counted(folder.files(), "file"),
         terminal::bytes(folder.bytes()),
-        plain(&folder.root().to_string_lossy())
+        folder.root().display()
     );
     if asks {
         let anyway = if before.is_empty() {
@@ -105,8 +105,11 @@ pub(super) async fn run(context: &Context<'_>, wanted: &Wanted<'_>) -> Result<()
         } else {
             ", despite the warnings"
         };
-        let question = format!("Deploy {content} to production, {STRONG}{game}{STRONG:#}{anyway}?");
-        if !terminal::ask(&question) {
+        let question = Line::new()
+            .push(format_args!("Deploy {content} to production, "))
+            .styled(STRONG, game)
+            .push(format_args!("{anyway}?"));
+        if !terminal::ask(question) {
             return Err(Failure::failed("Nothing was deployed."));
         }
     }
@@ -124,7 +127,7 @@ pub(super) async fn run(context: &Context<'_>, wanted: &Wanted<'_>) -> Result<()
     if wanted.json {
         terminal::print_json(&value)?;
     } else {
-        terminal::print(&format!("{}\n", plain(&deployed.url)))?;
+        terminal::print(&deployed.url)?;
     }
     maps::tell(without_maps.as_ref());
     Ok(())
@@ -177,7 +180,7 @@ fn tell(deployed: &Deployed, before: &[Advice], revision: Option<String>, is_pre
     }
     if !deployed.short_id.is_empty() {
         let of = revision.map_or_else(String::new, |revision| format!(", of revision {revision}"));
-        let id = plain(&deployed.short_id);
+        let id = &deployed.short_id;
         terminal::note(format_args!("It is the deployment {id}{of}."));
     }
     if is_preview {

@@ -1,7 +1,5 @@
 //! `platform deployments`: the current deployment of an environment and the earlier ones.
 
-use std::fmt::Write as _;
-
 use platform_protocol::names::Environment;
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -10,7 +8,7 @@ use super::Context;
 use super::deploy::Answered;
 use crate::clock;
 use crate::failure::Failure;
-use crate::terminal::{self, plain};
+use crate::terminal::{self, Line};
 
 /// The deployments of an environment.
 #[derive(Debug, Deserialize)]
@@ -81,11 +79,11 @@ pub(super) async fn run(
     if view.deployments.is_empty() {
         terminal::note(format_args!(
             "{} has no deployment yet: create one with `platform deploy`.",
-            plain(&view.url)
+            view.url
         ));
         return Ok(());
     }
-    terminal::print(&table(&view.deployments, clock::now()))
+    terminal::print_all(&table(&view.deployments, clock::now()))
 }
 
 impl Deployment {
@@ -96,7 +94,7 @@ impl Deployment {
         } else {
             &self.short_id
         };
-        plain(short)
+        short.to_owned()
     }
 
     /// What there is to say about it: id, time, message and revision.
@@ -122,17 +120,17 @@ impl Deployment {
             self.client.as_deref(),
             self.network.as_deref(),
         ];
-        let from: Vec<String> = from.into_iter().flatten().map(plain).collect();
+        let from: Vec<&str> = from.into_iter().flatten().collect();
         if from.is_empty() {
-            plain(who)
+            who.to_owned()
         } else {
-            format!("{} ({})", plain(who), from.join(", "))
+            format!("{} ({})", who, from.join(", "))
         }
     }
 
     /// Its message and revision.
     fn words(&self) -> String {
-        let message = self.message.as_deref().map(plain);
+        let message = self.message.clone();
         let revision = self.revision.as_deref().map(short_revision);
         let words: Vec<String> = [message, revision].into_iter().flatten().collect();
         words.join(", ")
@@ -157,10 +155,10 @@ fn short_revision(revision: &str) -> String {
     };
     let is_hash = hash.len() >= 40 && hash.bytes().all(|byte| byte.is_ascii_hexdigit());
     let short = hash.get(..8).filter(|_| is_hash);
-    plain(&short.map_or_else(|| revision.to_owned(), |short| format!("{short}{mark}")))
+    short.map_or_else(|| revision.to_owned(), |short| format!("{short}{mark}"))
 }
 
-fn table(deployments: &[Deployment], now: i64) -> String {
+fn table(deployments: &[Deployment], now: i64) -> Vec<Line> {
     let head = ["DEPLOYMENT", "TIME", "BY", "FILES", "SIZE", "", "MESSAGE"];
     let mut rows = vec![head.map(str::to_owned)];
     rows.extend(deployments.iter().map(|one| {
@@ -175,18 +173,5 @@ fn table(deployments: &[Deployment], now: i64) -> String {
             one.words(),
         ]
     }));
-    let width = |column: usize| {
-        let lengths = rows.iter().map(|row| row[column].chars().count());
-        lengths.max().unwrap_or_default()
-    };
-    let widths = [0, 1, 2, 3, 4, 5].map(width);
-    let mut text = String::new();
-    for [id, time, by, files, size, current, words] in &rows {
-        let line = format!(
-            "{id:0$}  {time:1$}  {by:2$}  {files:>3$}  {size:>4$}  {current:5$}  {words}",
-            widths[0], widths[1], widths[2], widths[3], widths[4], widths[5]
-        );
-        let _ = writeln!(text, "{}", line.trim_end());
-    }
-    text
+    terminal::table(&rows, &[3, 4])
 }

@@ -12,7 +12,7 @@ use crate::args::{DomainsCommand, EnvironmentName};
 use crate::client::{empty, json as json_body};
 use crate::failure::Failure;
 use crate::session::Session;
-use crate::terminal::{self, plain};
+use crate::terminal::{self, Line};
 
 /// A domain.
 #[derive(Debug, Deserialize)]
@@ -143,13 +143,13 @@ async fn add(
     if json {
         terminal::print_json(&value)?;
     } else {
-        terminal::print(&records(&added))?;
+        terminal::print_all(&records(&added))?;
     }
     terminal::note(format_args!(
         "{} is claimed for a week. Create both records, wait until they are seen, then run: \
          platform domains verify {}{}",
-        plain(&added.domain),
-        plain(&added.domain),
+        added.domain,
+        added.domain,
         option(environment)
     ));
     Ok(())
@@ -172,11 +172,15 @@ async fn list(
         terminal::note("There are no domains: add one with `platform domains add`.");
         return Ok(());
     }
-    let told: Vec<String> = domains
-        .iter()
-        .map(|domain| format!("{}\n{}", sentence(domain), records(domain)))
-        .collect();
-    terminal::print(&told.join("\n"))
+    let mut lines = Vec::new();
+    for domain in &domains {
+        if !lines.is_empty() {
+            lines.push(Line::new());
+        }
+        lines.push(Line::from(sentence(domain)));
+        lines.extend(records(domain));
+    }
+    terminal::print_all(&lines)
 }
 
 async fn verify(
@@ -240,7 +244,7 @@ async fn remove(
     removing.await?;
     terminal::note(format_args!(
         "Removed {}. Remove its DNS records as well.",
-        plain(domain)
+        domain
     ));
     Ok(())
 }
@@ -260,37 +264,33 @@ const fn option(environment: EnvironmentName) -> &'static str {
 
 /// The state of a domain.
 fn sentence(domain: &Domain) -> String {
-    let name = plain(&domain.domain);
+    let name = &domain.domain;
     let mut told = match &*domain.state {
-        "active" => format!(
-            "{name} is active: the game answers at {}.",
-            plain(&domain.url)
-        ),
+        "active" => format!("{name} is active: the game answers at {}.", domain.url),
         "failing" => format!("{name} is failing: it is taken off after 72 hours."),
-        state => format!("{name} is {}.", plain(state)),
+        state => format!("{name} is {}.", state),
     };
     if domain.canonical {
         told.push_str(" It is the canonical address.");
     }
     if let Some(detail) = &domain.detail {
         // Writing to a string cannot fail.
-        let _ = write!(told, " {}", plain(detail));
+        let _ = write!(told, " {}", detail);
     }
     told
 }
 
 /// The records of a domain, as lines of a table.
-fn records(domain: &Domain) -> String {
+fn records(domain: &Domain) -> Vec<Line> {
     let Record { name, kind, value } = &domain.record;
-    let (proof, name) = (plain(name), plain(&domain.domain));
-    let width = proof.chars().count().max(name.chars().count());
-    format!(
-        "  {proof:width$}  {:5}  {}\n  {name:width$}  {:5}  {}\n",
-        plain(kind),
-        plain(value),
-        "CNAME",
-        plain(&domain.target)
-    )
+    let row = |name: &str, kind: &str, value: &str| {
+        [format!("  {name}"), format!("{kind:5}"), value.to_owned()]
+    };
+    let rows = [
+        row(name, kind, value),
+        row(&domain.domain, "CNAME", &domain.target),
+    ];
+    terminal::table(&rows, &[])
 }
 
 #[cfg(test)]
@@ -317,7 +317,7 @@ mod tests {
             "play.example is pending. There is no TXT record."
         );
         assert_eq!(
-            records(&domain),
+            terminal::shown(&records(&domain)),
             "  _platform.play.example  TXT    platform-verify=00\n  \
              play.example            CNAME  rings.games.example\n"
         );

@@ -1,6 +1,6 @@
 //! `platform errors`: errors with one cause as one group, and what a developer decides about them.
 
-use std::fmt::Write as _;
+use std::fmt;
 
 use anstyle::{AnsiColor, Style};
 use http::{Request, header};
@@ -15,7 +15,7 @@ use crate::client::{empty, json as json_body};
 use crate::clock;
 use crate::failure::Failure;
 use crate::session::Session;
-use crate::terminal::{self, STRONG, plain};
+use crate::terminal::{self, Line, STRONG};
 
 const DIM: Style = Style::new().dimmed();
 const RED: Style = AnsiColor::Red.on_default().bold();
@@ -130,11 +130,11 @@ async fn list(context: &Context<'_>, options: &ErrorsOptions) -> Result<(), Fail
     if groups.is_empty() {
         terminal::note(format_args!("No such errors on {}.", errors.game));
     }
-    let (mut text, now) = (String::new(), clock::now());
+    let (mut lines, now) = (Vec::new(), clock::now());
     for group in groups {
-        text.push_str(&line(&parsed(group)?, now));
+        lines.extend(summary(&parsed(group)?, now));
     }
-    terminal::print_styled(&text)
+    terminal::print_all(&lines)
 }
 
 async fn show(context: &Context<'_>, group: &GroupArguments, json: bool) -> Result<(), Failure> {
@@ -146,7 +146,7 @@ async fn show(context: &Context<'_>, group: &GroupArguments, json: bool) -> Resu
         return terminal::print_json(&value);
     }
     let detail = serde_json::from_value(value.clone()).map_err(not_understood)?;
-    terminal::print_styled(&page(&parsed(value)?, &detail, clock::now()))
+    terminal::print_all(&page(&parsed(value)?, &detail, clock::now()))
 }
 
 async fn decide(context: &Context<'_>, group: &GroupArguments, state: &str) -> Result<(), Failure> {
@@ -165,11 +165,7 @@ async fn decide(context: &Context<'_>, group: &GroupArguments, state: &str) -> R
         })
         .await?;
     let group = parsed(answer.json()?)?;
-    terminal::note(format_args!(
-        "{} is {} now.",
-        title(&group),
-        plain(&group.state)
-    ));
+    terminal::note(format_args!("{} is {} now.", title(&group), group.state));
     Ok(())
 }
 
@@ -235,7 +231,7 @@ impl Errors {
         if start.is_empty() || start.len() > WHOLE || !is_id(start) {
             return Err(Failure::usage(format!(
                 "{} is not the id of an error: `platform errors` lists them.",
-                plain(start)
+                start
             )));
         }
         let start = start.to_ascii_lowercase();
@@ -270,27 +266,25 @@ fn not_understood(_: serde_json::Error) -> Failure {
     Failure::failed("The platform's response was not understood.")
 }
 
-/// Type and message. Players' pages wrote them, so they are made safe for the terminal.
+/// Type and message.
 fn title(group: &Group) -> String {
-    let message = plain(group.message.lines().next().unwrap_or_default());
+    let message = group.message.lines().next().unwrap_or_default();
     match &group.kind {
-        Some(kind) if message.is_empty() => plain(kind),
-        Some(kind) => format!("{}: {message}", plain(kind)),
-        None => message,
+        Some(kind) if message.is_empty() => kind.clone(),
+        Some(kind) => format!("{kind}: {message}"),
+        None => message.to_owned(),
     }
 }
 
 /// Two lines of a list.
-fn line(group: &Group, now: i64) -> String {
-    let id = plain(&group.id);
-    let id = id.get(..SHORT).unwrap_or(&id);
-    let mut text = format!("{DIM}{id}{DIM:#} {STRONG}{}{STRONG:#}\n", title(group));
-    let _ = write!(text, "  {}", chart(&group.hours));
-    for part in facts(group, now) {
-        let _ = write!(text, "  {DIM}{part}{DIM:#}");
-    }
-    text.push('\n');
-    text
+fn summary(group: &Group, now: i64) -> [Line; 2] {
+    let id = group.id.get(..SHORT).unwrap_or(&group.id);
+    let first = Line::new().styled(DIM, id).push(" ");
+    let second = Line::from(format_args!("  {}", chart(&group.hours)));
+    let second = facts(group, now)
+        .iter()
+        .fold(second, |line, fact| line.push("  ").styled(DIM, fact));
+    [first.styled(STRONG, title(group)), second]
 }
 
 /// What there is to say about a group in a few words.
@@ -301,12 +295,12 @@ fn facts(group: &Group, now: i64) -> Vec<String> {
         format!("last {}", terminal::when(&group.last_at, now)),
     ];
     if let Some(place) = &group.place {
-        facts.push(plain(place));
+        facts.push(place.clone());
     }
     if group.regressed_at.is_some() {
         facts.push("came back".to_owned());
     } else if group.state != "open" {
-        facts.push(plain(&group.state));
+        facts.push(group.state.clone());
     }
     facts
 }
@@ -323,49 +317,52 @@ fn chart(numbers: &[u64]) -> String {
 }
 
 /// Everything about a group.
-fn page(group: &Group, detail: &Detail, now: i64) -> String {
-    let mut text = format!(
-        "{STRONG}{}{STRONG:#}\n{DIM}{}{DIM:#}\n\n",
-        title(group),
-        plain(&group.id)
-    );
-    for part in facts(group, now) {
-        let _ = writeln!(text, "{part}");
-    }
-    let _ = writeln!(text, "first {}", terminal::when(&group.first_at, now));
-    let _ = writeln!(text, "last 24 hours {}", chart(&group.hours));
+fn page(group: &Group, detail: &Detail, now: i64) -> Vec<Line> {
+    let mut lines = vec![
+        Line::new().styled(STRONG, title(group)),
+        Line::new().styled(DIM, &group.id),
+        Line::new(),
+    ];
+    lines.extend(facts(group, now).iter().map(Line::from));
+    let mut add = |line: fmt::Arguments<'_>| lines.push(Line::from(line));
+    add(format_args!(
+        "first {}",
+        terminal::when(&group.first_at, now)
+    ));
+    add(format_args!("last 24 hours {}", chart(&group.hours)));
     for browser in &detail.browsers {
         let count = terminal::counted(browser.count, "time");
-        let _ = writeln!(text, "{} {count}", plain(&browser.name));
+        add(format_args!("{} {count}", browser.name));
     }
     for deployment in &detail.deployments {
-        let id = plain(&deployment.id);
-        let id = id.get(..SHORT).unwrap_or(&id);
+        let id = deployment.id.get(..SHORT).unwrap_or(&deployment.id);
         let count = terminal::counted(deployment.count, "time");
-        let _ = writeln!(text, "deployment {id} {count}");
+        add(format_args!("deployment {id} {count}"));
     }
     if let Some(excerpt) = &detail.excerpt {
-        text.push('\n');
+        lines.push(Line::new());
         for (number, line) in (excerpt.first..).zip(&excerpt.lines) {
-            let line = plain(line);
-            if number == excerpt.line {
-                let _ = writeln!(text, "{RED}> {number:5} {line}{RED:#}");
+            let (style, mark) = if number == excerpt.line {
+                (RED, '>')
             } else {
-                let _ = writeln!(text, "{DIM}  {number:5} {line}{DIM:#}");
-            }
+                (DIM, ' ')
+            };
+            let line = format_args!("{mark} {number:5} {line}");
+            lines.push(Line::new().styled(style, line));
         }
     }
     if !detail.frames.is_empty() {
-        text.push('\n');
+        lines.push(Line::new());
     }
     for frame in &detail.frames {
-        let place = format!("{}:{}:{}", plain(&frame.file), frame.line, frame.column);
-        let _ = match plain(&frame.call) {
-            call if call.is_empty() => writeln!(text, "  at {place}"),
-            call => writeln!(text, "  at {call} ({place})"),
-        };
+        let place = format_args!("{}:{}:{}", frame.file, frame.line, frame.column);
+        lines.push(if frame.call.is_empty() {
+            Line::from(format_args!("  at {place}"))
+        } else {
+            Line::from(format_args!("  at {} ({place})", frame.call))
+        });
     }
-    text
+    lines
 }
 
 #[cfg(test)]

@@ -9,7 +9,7 @@ use super::backend::{agree, session};
 use crate::args::{EnvironmentName, FramesCommand};
 use crate::client::json as json_body;
 use crate::failure::Failure;
-use crate::terminal::{self, plain};
+use crate::terminal;
 
 /// The frame setting of an environment. Older platforms do not send it.
 #[derive(Debug, Deserialize)]
@@ -50,7 +50,7 @@ async fn show(
     if json {
         return terminal::print_json(ancestors);
     }
-    terminal::print(&format!("{}\n", sentence(&view.url, ancestors)))
+    terminal::print(sentence(&view.url, ancestors))
 }
 
 async fn set(
@@ -93,8 +93,8 @@ fn who(ancestors: &Value) -> String {
     match ancestors {
         Value::String(word) if word == "any" => "every site".to_owned(),
         Value::Array(origins) => {
-            let origins = origins.iter().filter_map(Value::as_str).map(plain);
-            let origins: Vec<String> = origins.collect();
+            let origins = origins.iter().filter_map(Value::as_str);
+            let origins: Vec<&str> = origins.collect();
             format!("no site but {} and the platform", origins.join(", "))
         }
         _ => "no site but the platform".to_owned(),
@@ -106,7 +106,7 @@ fn sentence(game: &str, ancestors: &Value) -> String {
     if let Some(first) = who.get_mut(..1) {
         first.make_ascii_uppercase();
     }
-    format!("{who} may show {} in a frame.", plain(game))
+    format!("{who} may show {} in a frame.", game)
 }
 
 #[cfg(test)]

@@ -11,7 +11,7 @@ use crate::clock::{now, pause};
 use crate::credentials::Credentials;
 use crate::failure::Failure;
 use crate::session::{Bearer, entry_of};
-use crate::terminal::{self, STRONG, plain};
+use crate::terminal::{self, Line, STRONG};
 
 /// RFC 8628 §3.5: how much `slow_down` adds to the interval.
 const SLOW_DOWN: Duration = Duration::from_secs(5);
@@ -55,10 +55,12 @@ pub(super) async fn run(context: &Context<'_>, no_browser: bool) -> Result<(), F
     if let Some(former) = former {
         end_former(&http, &metadata, &former.refresh_token).await;
     }
-    let name = bearer.map_or_else(String::new, |bearer| {
-        format!(" as {STRONG}{}{STRONG:#}", plain(&bearer.username))
-    });
-    terminal::note(format_args!("Signed in to {}{name}.", settings.origin));
+    let line = Line::from(format_args!("Signed in to {}", settings.origin));
+    let line = match bearer {
+        Some(bearer) => line.push(" as ").styled(STRONG, bearer.username),
+        None => line,
+    };
+    terminal::note(line.push("."));
     if settings.token.is_some() {
         terminal::warn("PLATFORM_TOKEN is set and is used instead of this sign-in.");
     }
@@ -68,16 +70,12 @@ pub(super) async fn run(context: &Context<'_>, no_browser: bool) -> Result<(), F
 /// Shows the address and the code before anything else is tried: the browser may be on another
 /// machine.
 fn show(started: &DeviceAuthorization) {
-    let address = plain(&started.verification_uri);
-    let code = plain(&started.user_code);
-    terminal::note(format_args!(
-        "Open {STRONG}{address}{STRONG:#} in a browser, on this or any other device,\n\
-         and enter the code {STRONG}{code}{STRONG:#}"
-    ));
+    let line = Line::from("Open ").styled(STRONG, &started.verification_uri);
+    terminal::note(line.push(" in a browser, on this or any other device,"));
+    terminal::note(Line::from("and enter the code ").styled(STRONG, &started.user_code));
     if let Some(complete) = &started.verification_uri_complete {
         terminal::note(format_args!(
-            "or open this address, which contains the code: {}",
-            plain(complete)
+            "or open this address, which contains the code: {complete}"
         ));
     }
     let minutes = started.expires_in.div_ceil(60);

@@ -166,7 +166,7 @@ impl Printer {
             terminal::print_json(record)
         } else {
             let mapped = self.sources.mapped(source, record).await;
-            terminal::print_styled(&record::line(&mapped))
+            terminal::print_all(&record::lines(&mapped))
         }
     }
 

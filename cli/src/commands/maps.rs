@@ -5,7 +5,7 @@ use std::path::Path;
 use platform_checks::maps::{hint, is_script, lacks_map};
 
 use crate::archive::Folder;
-use crate::terminal::{self, plain};
+use crate::terminal;
 
 /// The most bytes of a script that are read. The server reads no larger one for its map.
 const LARGEST: u64 = 16 * 1024 * 1024;
@@ -21,7 +21,7 @@ pub(super) fn missing(folder: &Folder) -> Option<String> {
     let lacking = |path: &Path| std::fs::read(path).is_ok_and(|script| lacks_map(&script));
     let mut without = scripts.filter(|(_, path, _)| lacking(path));
     let (first, ..) = without.next()?;
-    Some(hint(&plain(first), 1 + without.count()))
+    Some(hint(first, 1 + without.count()))
 }
 
 /// Says it, if there is anything to say.

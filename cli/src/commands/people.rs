@@ -1,7 +1,5 @@
 //! `platform people`: who may do what with a project.
 
-use std::fmt::Write as _;
-
 use http::{Method, Request, header};
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -13,7 +11,7 @@ use crate::client::{empty, json as json_body};
 use crate::clock;
 use crate::failure::Failure;
 use crate::session::{Bearer, Session};
-use crate::terminal::{self, STRONG, plain};
+use crate::terminal::{self, Line, STRONG};
 
 /// The people of a project.
 #[derive(Debug, Deserialize)]
@@ -64,11 +62,10 @@ impl Changed {
             )),
         }
         if !self.left.is_empty() {
-            let left: Vec<String> = self.left.iter().map(|one| plain(one)).collect();
             terminal::note(format_args!(
                 "They had set: {}. It stays. Look in the project's settings whether the addresses are \
                  still yours.",
-                left.join(", ")
+                self.left.join(", ")
             ));
         }
     }
@@ -156,8 +153,7 @@ impl Known {
             Failure::failed(format!(
                 "Nobody with the name or the id {} is in the project {}: `platform people list` \
                  shows who is.",
-                plain(wanted),
-                self.slug
+                wanted, self.slug
             ))
         })
     }
@@ -200,17 +196,17 @@ async fn list(known: &Known, json: bool) -> Result<(), Failure> {
         terminal::note(format_args!(
             "{} is offered to {}, until {}.",
             known.slug,
-            plain(&handover.username),
+            handover.username,
             terminal::moment(&handover.expires_at)
         ));
     }
     let mut rows = vec![["NAME", "ROLE", "SINCE"].map(str::to_owned)];
     rows.extend(people.iter().map(|person| {
         let since = person.since.as_deref().map(terminal::moment);
-        let (name, role) = (plain(&person.username), plain(&person.role));
+        let (name, role) = (person.username.clone(), person.role.clone());
         [name, role, since.unwrap_or_default()]
     }));
-    terminal::print(&table(&rows))
+    terminal::print_all(&terminal::table(&rows, &[]))
 }
 
 /// Creates an invitation. Its link alone is the result, so that it can be piped into a message.
@@ -226,10 +222,10 @@ async fn invite(known: &Known, role: RoleName, json: bool) -> Result<(), Failure
     terminal::note(format_args!(
         "Whoever opens this link first joins {} as a {}, until {}. It is shown only now.",
         known.slug,
-        plain(&invitation.role),
+        invitation.role,
         terminal::to_the_minute(&invitation.expires_at)
     ));
-    terminal::print(&format!("{}\n", plain(&link)))
+    terminal::print(link)
 }
 
 async fn invitations(known: &Known, json: bool) -> Result<(), Failure> {
@@ -246,9 +242,9 @@ async fn invitations(known: &Known, json: bool) -> Result<(), Failure> {
     let now = clock::now();
     rows.extend(invitations.iter().map(|one| {
         let expires = terminal::when(&one.expires_at, now);
-        [plain(&one.id), plain(&one.role), expires]
+        [one.id.clone(), one.role.clone(), expires]
     }));
-    terminal::print(&table(&rows))
+    terminal::print_all(&terminal::table(&rows, &[]))
 }
 
 async fn withdraw(known: &Known, id: &str) -> Result<(), Failure> {
@@ -256,8 +252,7 @@ async fn withdraw(known: &Known, id: &str) -> Result<(), Failure> {
     let Some(found) = invitations.iter().find(|one| one.id == id) else {
         return Err(Failure::failed(format!(
             "{} has no open invitation with the id {}: `platform people invitations` shows them.",
-            known.slug,
-            plain(id)
+            known.slug, id
         )));
     };
     let what = format!("/invitations/{}", found.id);
@@ -273,7 +268,7 @@ async fn change_role(known: &Known, wanted: &str, role: RoleName) -> Result<(), 
     let changed = known.call(Method::PUT, &what, Some(&body)).await?;
     terminal::note(format_args!(
         "{} is a {} of {} now.",
-        plain(&person.username),
+        person.username,
         role.as_str(),
         known.slug
     ));
@@ -287,8 +282,7 @@ async fn remove(known: &Known, wanted: &str) -> Result<(), Failure> {
     let removed = known.call(Method::DELETE, &what, None).await?;
     terminal::note(format_args!(
         "{} is not in the project {} any more.",
-        plain(&person.username),
-        known.slug
+        person.username, known.slug
     ));
     removed.json::<Changed>()?.tell();
     Ok(())
@@ -307,13 +301,14 @@ async fn leave(known: &Known) -> Result<(), Failure> {
 
 async fn hand_on(known: &Known, wanted: &str, yes: bool) -> Result<(), Failure> {
     let person = known.find(wanted).await?;
-    let name = plain(&person.username);
-    let question = format!(
-        "Offer the project {STRONG}{}{STRONG:#} to {name}? Once {name} accepts, {name} owns it, and \
-         you are a developer. Its deploy tokens, its webhook and open invitations end then.",
-        plain(&known.slug)
-    );
-    if !yes && !terminal::ask(&question) {
+    let name = &person.username;
+    let question = Line::from("Offer the project ")
+        .styled(STRONG, &known.slug)
+        .push(format_args!(
+            " to {name}? Once {name} accepts, {name} owns it, and you are a developer. Its deploy \
+             tokens, its webhook and open invitations end then."
+        ));
+    if !yes && !terminal::ask(question) {
         return Err(Failure::failed("Nothing was offered."));
     }
     let body = json!({ "sub": person.sub });
@@ -329,12 +324,13 @@ async fn hand_on(known: &Known, wanted: &str, yes: bool) -> Result<(), Failure> 
 }
 
 async fn take_on(known: &Known, yes: bool) -> Result<(), Failure> {
-    let question = format!(
-        "Accept the project {STRONG}{}{STRONG:#}? You own it then, and answer for its game. The owner of \
-         today is one of its developers. Its deploy tokens, its webhook and open invitations end.",
-        plain(&known.slug)
-    );
-    if !yes && !terminal::ask(&question) {
+    let question = Line::from("Accept the project ")
+        .styled(STRONG, &known.slug)
+        .push(
+            "? You own it then, and answer for its game. The owner of today is one of its developers. \
+             Its deploy tokens, its webhook and open invitations end.",
+        );
+    if !yes && !terminal::ask(question) {
         return Err(Failure::failed("Nothing was accepted."));
     }
     known.call(Method::POST, "/handover/accept", None).await?;
@@ -348,8 +344,7 @@ async fn end_offer(known: &Known) -> Result<(), Failure> {
     let Handover { username, .. } = answer.json()?;
     terminal::note(format_args!(
         "{} is not offered to {} any more.",
-        known.slug,
-        plain(&username)
+        known.slug, username
     ));
     Ok(())
 }
@@ -358,18 +353,4 @@ async fn end_offer(known: &Known) -> Result<(), Failure> {
 fn relay(answer: Answer) -> Result<(), Failure> {
     let value: Value = answer.json()?;
     terminal::print_json(&value)
-}
-
-fn table(rows: &[[String; 3]]) -> String {
-    let width = |column: usize| {
-        let lengths = rows.iter().map(|row| row[column].chars().count());
-        lengths.max().unwrap_or_default()
-    };
-    let (first, second) = (width(0), width(1));
-    let mut text = String::new();
-    for [one, two, three] in rows {
-        let line = format!("{one:first$}  {two:second$}  {three}");
-        let _ = writeln!(text, "{}", line.trim_end());
-    }
-    text
 }

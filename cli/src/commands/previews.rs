@@ -1,7 +1,6 @@
 //! `platform previews`: lists and removes a project's previews. `platform deploy --preview` creates
 //! them.
 
-use std::fmt::Write as _;
 use std::path::Path;
 
 use http::Request;
@@ -17,7 +16,7 @@ use crate::environment::ProcessEnvironment;
 use crate::failure::Failure;
 use crate::revision;
 use crate::session::Session;
-use crate::terminal::{self, plain};
+use crate::terminal::{self, Line};
 
 /// The previews of a project.
 #[derive(Debug, Deserialize)]
@@ -113,33 +112,20 @@ async fn list(session: &Session, slug: &str, json: bool) -> Result<(), Failure> 
         ));
         return Ok(());
     }
-    terminal::print(&table(&previews, clock::now()))
+    terminal::print_all(&table(&previews, clock::now()))
 }
 
-fn table(previews: &[Preview], now: i64) -> String {
+fn table(previews: &[Preview], now: i64) -> Vec<Line> {
     let head = ["NAME", "DEPLOYED", "LAST USED", "ENDS", "ADDRESS"];
     let mut rows = vec![head.map(str::to_owned)];
     rows.extend(previews.iter().map(|preview| {
         [
-            plain(&preview.name),
+            preview.name.clone(),
             terminal::when(&preview.deployment.created_at, now),
-            plain(&preview.used_on),
+            preview.used_on.clone(),
             terminal::when(&preview.expires_at, now),
-            plain(&preview.url),
+            preview.url.clone(),
         ]
     }));
-    let width = |column: usize| {
-        let lengths = rows.iter().map(|row| row[column].chars().count());
-        lengths.max().unwrap_or_default()
-    };
-    let widths = [0, 1, 2, 3].map(width);
-    let mut text = String::new();
-    for [name, deployed, used, ends, address] in &rows {
-        let _ = writeln!(
-            text,
-            "{name:0$}  {deployed:1$}  {used:2$}  {ends:3$}  {address}",
-            widths[0], widths[1], widths[2], widths[3]
-        );
-    }
-    text
+    terminal::table(&rows, &[])
 }

@@ -1,7 +1,5 @@
 //! `platform projects`: creates, lists, disables, enables, deletes and restores projects.
 
-use std::fmt::Write as _;
-
 use http::{Method, Request, header};
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -13,7 +11,7 @@ use crate::client::{empty, json as json_body};
 use crate::failure::Failure;
 use crate::session::Session;
 use crate::settings::usable_slug;
-use crate::terminal::{self, STRONG, plain};
+use crate::terminal::{self, Line, STRONG};
 
 #[derive(Debug, Deserialize)]
 struct Projects {
@@ -46,7 +44,7 @@ impl Standing {
             "owner-suspended" => return Some("down: its owner is suspended".to_owned()),
             _ => {}
         }
-        let mut told = plain(&self.state);
+        let mut told = self.state.clone();
         if self.by.as_deref() == Some("platform") {
             told.push_str(" by the platform's operators");
         }
@@ -57,7 +55,7 @@ impl Standing {
             ));
         }
         if let Some(reason) = &self.reason {
-            told.push_str(&format!(": {}", plain(reason)));
+            told.push_str(&format!(": {}", reason));
         }
         Some(told)
     }
@@ -109,12 +107,10 @@ async fn delete(context: &Context<'_>, slug: &str, yes: bool) -> Result<(), Fail
         ));
     }
     let known = Known::look_up(context, slug).await?;
-    let question = format!(
-        "Delete the project {STRONG}{}{STRONG:#}? Its game is no longer shown, and after seven \
-         days it is permanently removed.",
-        plain(slug)
-    );
-    if !yes && !terminal::ask(&question) {
+    let question = Line::from("Delete the project ")
+        .styled(STRONG, slug)
+        .push("? Its game is no longer shown, and after seven days it is permanently removed.");
+    if !yes && !terminal::ask(question) {
         return Err(Failure::failed("Nothing was deleted."));
     }
     known.change(Method::DELETE, "", None).await
@@ -194,7 +190,7 @@ async fn create(context: &Context<'_>, slug: &str, json: bool) -> Result<(), Fai
     }
     let project: Project = answer.json()?;
     terminal::note(format_args!("Created the project {slug}."));
-    terminal::print(&table(&[project]))
+    terminal::print_all(&table(&[project]))
 }
 
 async fn list(context: &Context<'_>, json: bool) -> Result<(), Failure> {
@@ -208,7 +204,7 @@ async fn list(context: &Context<'_>, json: bool) -> Result<(), Failure> {
         terminal::note("There are no projects yet: create one with `platform projects create`.");
         return Ok(());
     }
-    terminal::print(&table(&projects))
+    terminal::print_all(&table(&projects))
 }
 
 /// Prints the platform's JSON on one line.
@@ -217,32 +213,20 @@ fn relay(answer: Answer) -> Result<(), Failure> {
     terminal::print_json(&value)
 }
 
-fn table(projects: &[Project]) -> String {
+fn table(projects: &[Project]) -> Vec<Line> {
     let mut rows = vec![["PROJECT", "ENV", "PLAYERS", "ADDRESS"].map(str::to_owned)];
     for project in projects {
         let environments = &project.environments;
         for (name, environment) in [("dev", &environments.dev), ("prod", &environments.prod)] {
             let address = match (project.standing.told(), &environment.deployment) {
-                (Some(told), _) => format!("{} ({told})", plain(&environment.url)),
-                (None, Some(_)) => plain(&environment.url),
-                (None, None) => format!("{} (not deployed)", plain(&environment.url)),
+                (Some(told), _) => format!("{} ({told})", environment.url),
+                (None, Some(_)) => environment.url.clone(),
+                (None, None) => format!("{} (not deployed)", environment.url),
             };
             let players = environment.players;
             let players = players.map_or_else(|| "?".to_owned(), |players| players.to_string());
-            rows.push([plain(&project.slug), name.to_owned(), players, address]);
+            rows.push([project.slug.clone(), name.to_owned(), players, address]);
         }
     }
-    let width = |column: usize| {
-        let lengths = rows.iter().map(|row| row[column].chars().count());
-        lengths.max().unwrap_or_default()
-    };
-    let (first, second, third) = (width(0), width(1), width(2));
-    let mut text = String::new();
-    for [project, environment, players, address] in &rows {
-        let _ = writeln!(
-            text,
-            "{project:first$}  {environment:second$}  {players:>third$}  {address}"
-        );
-    }
-    text
+    terminal::table(&rows, &[2])
 }

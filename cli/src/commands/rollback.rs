@@ -9,7 +9,7 @@ use super::deployments::{Deployment, View, path};
 use crate::client::json as json_body;
 use crate::clock;
 use crate::failure::Failure;
-use crate::terminal::{self, STRONG, plain};
+use crate::terminal::{self, Line, STRONG};
 
 /// The minimum number of characters with which an id can be abbreviated.
 const BEGINNING: usize = 4;
@@ -35,7 +35,7 @@ pub(super) async fn run(
     session.look_whose(slug).await?;
     let view: View = session.get(&path).await?.json()?;
     let wanted = choose(&view, deployment)?;
-    let game = plain(&view.url);
+    let game = &view.url;
     let now = clock::now();
     let what = wanted.told(now);
     let current = view.deployments.iter().find(|one| one.current);
@@ -43,11 +43,14 @@ pub(super) async fn run(
         format!(", in place of {}", current.told(now))
     });
     if asks {
-        let question = format!(
-            "Show {what} ({}), in production, {STRONG}{game}{STRONG:#}{before}?",
-            wanted.content()
-        );
-        if !terminal::ask(&question) {
+        let question = Line::new()
+            .push(format_args!(
+                "Show {what} ({}), in production, ",
+                wanted.content()
+            ))
+            .styled(STRONG, &game)
+            .push(format_args!("{before}?"));
+        if !terminal::ask(question) {
             return Err(Failure::failed("Nothing was changed."));
         }
     }
@@ -64,12 +67,12 @@ pub(super) async fn run(
         warning.note();
     }
     terminal::note(format_args!("Showing {what}{before}."));
-    terminal::print(&format!("{}\n", plain(&view.url)))
+    terminal::print(&view.url)
 }
 
 /// Finds the deployment to go back to.
 fn choose<'a>(view: &'a View, wanted: Option<&str>) -> Result<&'a Deployment, Failure> {
-    let game = plain(&view.url);
+    let game = &view.url;
     let list = "`platform deployments` lists the stored ones";
     let mut kept = view.deployments.iter();
     if let Some(wanted) = wanted {

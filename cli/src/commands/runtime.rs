@@ -15,7 +15,7 @@ use crate::terminal;
 pub(super) async fn run(context: &Context<'_>) -> Result<(), Failure> {
     let settings = context.settings()?;
     let script = fetch(&context.http(&settings)?, settings.project()?).await?;
-    terminal::print_bytes(&script)
+    terminal::print_file(&script)
 }
 
 /// Fetches the script of the game `slug`.

@@ -22,9 +22,9 @@ pub(super) async fn run(
     let session = context.session(&settings)?;
     let token = issue(&session, slug, number, guest).await?;
     if !json {
-        return terminal::print(&format!("{}\n", token.access_token));
+        return terminal::print(&token.access_token);
     }
-    terminal::print(&format!("{}\n", json_of(&token)?))
+    terminal::print(json_of(&token)?)
 }
 
 /// Has the platform issue the token of a test player of the project `slug`.

@@ -8,5 +8,5 @@ use crate::terminal;
 pub(super) async fn run(context: &Context<'_>) -> Result<(), Failure> {
     let settings = context.settings()?;
     let token = context.session(&settings)?.fresh_token().await?;
-    terminal::print(&format!("{}\n", token.expose()))
+    terminal::print(token.expose())
 }

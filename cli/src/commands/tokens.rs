@@ -1,7 +1,5 @@
 //! `platform tokens`: creates, lists and revokes a project's deploy tokens.
 
-use std::fmt::Write as _;
-
 use http::{Request, header};
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -12,7 +10,7 @@ use crate::client::{empty, json as json_body};
 use crate::clock;
 use crate::failure::Failure;
 use crate::session::Session;
-use crate::terminal::{self, plain};
+use crate::terminal::{self, Line};
 
 /// The deploy tokens of a project.
 #[derive(Debug, Deserialize)]
@@ -101,12 +99,12 @@ async fn create(known: &Known, wanted: &Value, json: bool) -> Result<(), Failure
     let Created { secret, token } = answer.json()?;
     terminal::note(format_args!(
         "Created the deploy token {} for {} ({}), valid until {}. It is shown only now.",
-        plain(&token.name),
+        token.name,
         known.slug,
         token.scopes(),
         terminal::to_the_minute(&token.expires_at)
     ));
-    terminal::print(&format!("{}\n", plain(&secret)))
+    terminal::print(secret)
 }
 
 async fn list(known: &Known, json: bool) -> Result<(), Failure> {
@@ -123,7 +121,7 @@ async fn list(known: &Known, json: bool) -> Result<(), Failure> {
         ));
         return Ok(());
     }
-    terminal::print(&table(&tokens, clock::now()))
+    terminal::print_all(&table(&tokens, clock::now()))
 }
 
 async fn revoke(known: &Known, wanted: &str) -> Result<(), Failure> {
@@ -137,15 +135,13 @@ async fn revoke(known: &Known, wanted: &str) -> Result<(), Failure> {
             return Err(Failure::failed(format!(
                 "{} has several deploy tokens with the name {}: name its id, which `platform \
                  tokens list --json` prints.",
-                known.slug,
-                plain(wanted)
+                known.slug, wanted
             )));
         }
         (None, _) => {
             return Err(Failure::failed(format!(
                 "{} has no deploy token with the name or the id {}.",
-                known.slug,
-                plain(wanted)
+                known.slug, wanted
             )));
         }
     };
@@ -156,15 +152,14 @@ async fn revoke(known: &Known, wanted: &str) -> Result<(), Failure> {
     revoked.await?;
     terminal::note(format_args!(
         "Revoked the deploy token {} of {}.",
-        plain(&token.name),
-        known.slug
+        token.name, known.slug
     ));
     Ok(())
 }
 
 impl Token {
     fn scopes(&self) -> String {
-        plain(&self.scopes.join(", "))
+        self.scopes.join(", ")
     }
 
     fn expires(&self, now: i64) -> String {
@@ -177,29 +172,16 @@ impl Token {
     }
 }
 
-fn table(tokens: &[Token], now: i64) -> String {
+fn table(tokens: &[Token], now: i64) -> Vec<Line> {
     let mut rows = vec![["NAME", "SCOPES", "EXPIRES", "LAST USED"].map(str::to_owned)];
     rows.extend(tokens.iter().map(|token| {
         let used = token.used_on.as_deref().unwrap_or("never");
         [
-            plain(&token.name),
+            token.name.clone(),
             token.scopes(),
             token.expires(now),
-            plain(used),
+            used.to_owned(),
         ]
     }));
-    let width = |column: usize| {
-        let lengths = rows.iter().map(|row| row[column].chars().count());
-        lengths.max().unwrap_or_default()
-    };
-    let widths = [0, 1, 2].map(width);
-    let mut text = String::new();
-    for [name, scopes, expires, used] in &rows {
-        let _ = writeln!(
-            text,
-            "{name:0$}  {scopes:1$}  {expires:2$}  {used}",
-            widths[0], widths[1], widths[2]
-        );
-    }
-    text
+    terminal::table(&rows, &[])
 }

@@ -5,7 +5,7 @@ use serde_json::json;
 use super::Context;
 use crate::failure::Failure;
 use crate::session::Bearer;
-use crate::terminal::{self, plain};
+use crate::terminal;
 
 /// Prints the account. The platform is asked, so that a sign-in that was revoked elsewhere is
 /// noticed, and the name is current.
@@ -30,6 +30,8 @@ pub(super) async fn run(context: &Context<'_>, json: bool) -> Result<(), Failure
         });
         return terminal::print_json(&account);
     }
-    let (name, sub) = (plain(&bearer.username), plain(&bearer.sub));
-    terminal::print(&format!("{name} ({sub}) at {}\n", settings.origin))
+    terminal::print(format_args!(
+        "{} ({}) at {}",
+        bearer.username, bearer.sub, settings.origin
+    ))
 }

@@ -13,6 +13,7 @@ mod errors;
 mod exits;
 mod frames;
 mod help;
+mod hostile_text;
 mod logs;
 mod newer;
 mod people;

@@ -14,7 +14,7 @@ use crate::archive::INDEX;
 use crate::commands::check;
 use crate::failure::Failure;
 use crate::origin::PlatformOrigin;
-use crate::terminal::{self, STRONG, plain};
+use crate::terminal::{self, Line, STRONG};
 
 /// A larger start page is not checked.
 const MAX_PAGE_BYTES: usize = 1024 * 1024;
@@ -70,25 +70,25 @@ impl Block {
     /// # Errors
     /// Nobody reads it.
     pub(super) fn print(&self, served: &Served) -> Result<(), Failure> {
-        terminal::print_styled(&self.text(served))
+        terminal::print_all(&self.lines(served))
     }
 
-    fn text(&self, served: &Served) -> String {
+    fn lines(&self, served: &Served) -> Vec<Line> {
         let address = self.address();
         let login = format!("{}{LOCAL_LOGIN}", address.trim_end_matches('/'));
-        let mut lines = vec![("Game", format!("{STRONG}{address}{STRONG:#}"))];
+        let mut parts = Vec::new();
         if let Some(host) = self.host.and_then(network_address) {
             let outside = SocketAddr::new(host, self.port);
             let text = format!(
                 "http://{outside}/ (everybody in this network can play as your test players)"
             );
-            lines.push(("Network", text));
+            parts.push(("Network", text));
         }
-        lines.push((
+        parts.push((
             "Players",
             format!("test guest 1 at first; each tab can choose another: {login}"),
         ));
-        lines.extend(match served {
+        parts.extend(match served {
             Served::Unknown => None,
             Served::Folder(folder, reloads) => {
                 let reloads = if *reloads {
@@ -105,26 +105,25 @@ impl Block {
             }
         });
         if let Some((paths, backend)) = &self.backend {
-            lines.push(("Backend", format!("{paths} passed on to {backend}")));
+            parts.push(("Backend", format!("{paths} passed on to {backend}")));
         }
         let signed_in = match &self.username {
-            Some(name) => format!("signed in as {}", plain(name)),
+            Some(name) => format!("signed in as {name}"),
             None => format!("nobody is signed in: run {}", self.origin.login_command()),
         };
         let platform = format!("{} at {}, {signed_in}", self.slug, self.origin);
-        lines.push(("Project", platform));
-        let mut text = String::from("\n");
-        for (name, line) in lines {
-            text.push_str(&format!("  {name:<9}{line}\n"));
-        }
+        parts.push(("Project", platform));
+        let begin = |name: &str| Line::from(format_args!("  {name:<9}"));
+        let mut lines = vec![Line::new(), begin("Game").styled(STRONG, address)];
+        lines.extend(parts.iter().map(|(name, part)| begin(name).push(part)));
         if !self.variables.is_empty() {
-            text.push_str("\n  The backend verifies players with these variables:\n");
-            for (name, value) in &self.variables {
-                text.push_str(&format!("  {name}={value}\n"));
-            }
+            lines.push(Line::new());
+            lines.push("  The backend verifies players with these variables:".into());
+            let variable = |(name, value): &(_, _)| format!("  {name}={value}").into();
+            lines.extend(self.variables.iter().map(variable));
         }
-        text.push_str("\n  Ctrl-C ends it.\n\n");
-        text
+        lines.extend([Line::new(), "  Ctrl-C ends it.".into(), Line::new()]);
+        lines
     }
 
     /// Says what is wrong with the start page: a game without the runtime has no players.
@@ -189,7 +188,7 @@ mod tests {
             variables: vec![("AUTH_AUDIENCE", "game:dev-rings".to_owned())],
         };
         let served = Served::Server(Address::local(5173), Some("npm run dev".to_owned()));
-        let text = anstream::adapter::strip_str(&block.text(&served)).to_string();
+        let text = terminal::shown(&block.lines(&served));
         let expected = "
   Game     http://localhost:5174/
   Network  http://192.168.1.20:5174/ (everybody in this network can play as your test players)
@@ -213,7 +212,7 @@ mod tests {
             variables: Vec::new(),
             ..block
         };
-        let text = anstream::adapter::strip_str(&block.text(&folder)).to_string();
+        let text = terminal::shown(&block.lines(&folder));
         let expected = "
   Game     http://localhost:5174/
   Players  test guest 1 at first; each tab can choose another: http://localhost:5174/__platform/login

@@ -130,7 +130,7 @@ impl Players {
         };
         let mut told = self.told.lock().unwrap_or_else(PoisonError::into_inner);
         if *told != sentence {
-            terminal::warn(terminal::plain(&sentence));
+            terminal::warn(&sentence);
             *told = sentence;
         }
         problem

@@ -59,7 +59,7 @@ impl Runtime {
         if let Failure::Told(told) = failure {
             terminal::warn(format_args!(
                 "{} The page goes on with the runtime of an earlier run; start again for a new one.",
-                terminal::plain(&told.sentence)
+                told.sentence
             ));
         }
         Ok(copy.into())
