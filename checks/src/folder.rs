@@ -3,7 +3,7 @@
 //! console's page say the same because both ask here.
 
 use crate::limits::{MAX_BYTES, MAX_FILES, MAX_PATHS_BYTES};
-use crate::page::{WarningCode, warnings};
+use crate::page::{ReadFile, WarningCode, warnings_with};
 use crate::path::PathProblem;
 use crate::private::name_warnings;
 use crate::sources;
@@ -105,9 +105,14 @@ impl Game<'_> {
 
     /// All advice: about the files, and how the page loads the runtime.
     #[must_use]
-    pub fn advice<'p>(&self, paths: impl IntoIterator<Item = &'p str>) -> Vec<Advice> {
+    pub fn advice<'p>(
+        &self,
+        paths: impl IntoIterator<Item = &'p str>,
+        files: ReadFile<'_>,
+    ) -> Vec<Advice> {
         let mut advice = self.advice_on_files(paths);
-        advice.extend(warnings(self.index_html).into_iter().map(Advice::from));
+        let of_page = warnings_with(self.index_html, files);
+        advice.extend(of_page.into_iter().map(Advice::from));
         advice
     }
 
@@ -246,7 +251,7 @@ mod tests {
             index_html: "",
         };
         let codes: Vec<_> = game
-            .advice(["package.json", "key.pem"])
+            .advice(["package.json", "key.pem"], &|_| None)
             .into_iter()
             .map(|advice| advice.code)
             .collect();

@@ -12,12 +12,13 @@
 //! | [`private`] | which files should hardly be public |
 //! | [`sources`] | whether a folder holds sources instead of the built game |
 //! | [`limits`] | how much one deployment may be |
-//! | `place`, `script` | places in a page, and its scripts |
+//! | `place`, `script`, `early` | places in a page, its scripts, and whether one uses `platform` too early |
 //!
 //! A page that does not load the runtime, and a file that should hardly be public, are deployed all
 //! the same, with a [`Warning`]; a name or a size that breaks a rule makes the whole deployment
 //! invalid.
 
+mod early;
 pub mod folder;
 pub mod limits;
 pub mod maps;
@@ -28,6 +29,9 @@ pub mod private;
 mod script;
 pub mod sources;
 
-pub use page::{Warning, WarningCode, module_scripts, warnings, warnings_at, warnings_of};
+pub use page::{
+    ReadFile, Warning, WarningCode, module_scripts, warnings, warnings_at, warnings_of,
+    warnings_with,
+};
 pub use path::{PathProblem, check_path, normalise};
 pub use private::name_warnings;

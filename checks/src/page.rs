@@ -11,15 +11,23 @@ use std::rc::Rc;
 
 use lol_html::html_content::{Element, TextType};
 use lol_html::{HtmlRewriter, Settings, doc_text, element, end_tag};
+use percent_encoding::percent_decode_str;
 use platform_protocol::paths::RUNTIME_JS;
 use url::Url;
 
+use crate::early::uses_platform;
 use crate::place::{Place, is_blank};
 use crate::private::name_warnings;
 use crate::script::{Kind, Script, Timing};
 
 /// The base address where the page's own is not known: no tag can name this host.
 const ANYWHERE: &str = "https://page.invalid/";
+/// The maximum number of characters of an address in a warning.
+const MAX_NAME_CHARS: usize = 200;
+/// The maximum number of bytes of an inline script that are read.
+const MAX_INLINE_BYTES: usize = 1024 * 1024;
+/// The maximum number of scripts of a page that are looked into.
+const MAX_EARLY_SCRIPTS: usize = 16;
 const SVG: &str = "http://www.w3.org/2000/svg";
 const HTML: &str = "http://www.w3.org/1999/xhtml";
 
@@ -105,16 +113,28 @@ pub struct Warning {
     pub message: String,
 }
 
+/// Returns the text of a deployment's file, at a path, if it has such a file.
+pub type ReadFile<'a> = &'a dyn Fn(&str) -> Option<String>;
+
+/// For pages without their files.
+const NO_FILES: ReadFile<'static> = &|_| None;
+
 /// Returns what is wrong with how a page loads the runtime, at any address. Empty if nothing is
 /// wrong.
 #[must_use]
 pub fn warnings(index_html: &str) -> Vec<Warning> {
-    warnings_at(index_html, ANYWHERE)
+    warnings_at(index_html, ANYWHERE, NO_FILES)
 }
 
-/// Like [`warnings`], for the page at `address`, an absolute URL: a tag may name it.
+/// Like [`warnings`], for a page whose scripts can be read.
 #[must_use]
-pub fn warnings_at(index_html: &str, address: &str) -> Vec<Warning> {
+pub fn warnings_with(index_html: &str, files: ReadFile<'_>) -> Vec<Warning> {
+    warnings_at(index_html, ANYWHERE, files)
+}
+
+/// Like [`warnings_with`], for the page at `address`, an absolute URL: a tag may name it.
+#[must_use]
+pub fn warnings_at(index_html: &str, address: &str, files: ReadFile<'_>) -> Vec<Warning> {
     let found = read(index_html, address);
     let Some(first) = found.tags.first() else {
         let message = match &found.elsewhere {
@@ -134,12 +154,83 @@ pub fn warnings_at(index_html: &str, address: &str) -> Vec<Warning> {
         .iter()
         .find(|tag| tag.is_empty())
         .unwrap_or(first);
-    best.iter()
+    let mut warnings: Vec<Warning> = best
+        .iter()
         .map(|code| Warning {
             code: *code,
-            message: code.sentence().to_owned(),
+            message: match (&found.before, code) {
+                (Some(script), WarningCode::AfterScripts) => {
+                    let script = script.named(index_html);
+                    format!("{} The first of them is {script}.", code.sentence())
+                }
+                _ => code.sentence().to_owned(),
+            },
         })
-        .collect()
+        .collect();
+    if !best.contains(&WarningCode::NotDeferred)
+        && !best.contains(&WarningCode::AfterScripts)
+        && let Some(early) = found.early.iter().find(|script| script.uses(files))
+    {
+        warnings.push(Warning {
+            code: WarningCode::AfterScripts,
+            message: early.sentence(index_html),
+        });
+    }
+    warnings
+}
+
+/// A script of a page that runs before a deferred one may.
+#[derive(Clone, Debug)]
+struct EarlyScript {
+    /// Where its tag begins.
+    at: usize,
+    /// Its address as it is written, if it has one.
+    src: Option<String>,
+    /// The path of its file, if it is one of the deployment's.
+    path: Option<String>,
+    /// Whether its own text uses `platform`.
+    uses_platform: bool,
+    is_async: bool,
+}
+
+impl EarlyScript {
+    fn uses(&self, files: ReadFile<'_>) -> bool {
+        let of_file = || self.path.as_deref().and_then(files);
+        self.uses_platform || of_file().is_some_and(|text| uses_platform(&text))
+    }
+
+    /// Its name and its line.
+    fn named(&self, page: &str) -> String {
+        let before = page.as_bytes().get(..self.at).unwrap_or_default();
+        let line = 1 + before.iter().filter(|byte| **byte == b'\n').count();
+        match &self.src {
+            Some(src) => {
+                let src: String = src.trim().chars().take(MAX_NAME_CHARS).collect();
+                format!("{src:?} in line {line}")
+            }
+            None => format!("the one in line {line}"),
+        }
+    }
+
+    fn sentence(&self, page: &str) -> String {
+        let (named, next) = match (&self.src, self.is_async) {
+            (None, _) => (
+                format!("an inline script, {},", self.named(page)),
+                "give it type=\"module\"",
+            ),
+            (Some(_), true) => (
+                format!("the script {} with async,", self.named(page)),
+                "write defer in place of async",
+            ),
+            (Some(_), false) => (
+                format!("the script {} without defer,", self.named(page)),
+                "add defer to its tag",
+            ),
+        };
+        format!(
+            "index.html runs {named} before the platform's runtime, and the script uses `platform`, which is not there by then: {next}."
+        )
+    }
 }
 
 /// The warnings of a whole deployment: its page, and the names of its files.
@@ -147,9 +238,10 @@ pub fn warnings_at(index_html: &str, address: &str) -> Vec<Warning> {
 pub fn warnings_of<'a>(
     index_html: &str,
     address: &str,
+    files: ReadFile<'_>,
     paths: impl IntoIterator<Item = &'a str>,
 ) -> Vec<Warning> {
-    let mut warnings = warnings_at(index_html, address);
+    let mut warnings = warnings_at(index_html, address, files);
     warnings.extend(name_warnings(paths));
     warnings
 }
@@ -167,10 +259,12 @@ struct Found {
     place: Place,
     /// How many `<template>` elements are open: scripts in them do not run.
     templates: usize,
-    /// Whether a script other than the runtime runs.
-    other_scripts: bool,
-    /// Whether the previous element was a script that runs if it has a text.
-    inline: bool,
+    /// The first script other than the runtime that runs.
+    before: Option<EarlyScript>,
+    /// The scripts after a tag of the runtime that may run before a deferred one.
+    early: Vec<EarlyScript>,
+    /// The previous element, if it was a script that runs if it has a text.
+    inline: Option<Inline>,
     /// The base URL of paths on the page.
     base: Option<Url>,
     /// Each tag that loads the runtime, with what is wrong with it.
@@ -179,6 +273,14 @@ struct Found {
     elsewhere: Option<String>,
     /// The address of each module script, as it is written.
     modules: Vec<String>,
+}
+
+/// A script with a text of its own.
+#[derive(Debug)]
+struct Inline {
+    at: usize,
+    timing: Timing,
+    text: String,
 }
 
 fn read(index_html: &str, address: &str) -> Found {
@@ -218,13 +320,15 @@ fn read(index_html: &str, address: &str) -> Found {
     } else {
         drop(rewriter);
     }
-    found.take()
+    let mut found = found.take();
+    found.end_inline();
+    found
 }
 
 impl Found {
     /// Handles a start tag. Returns whether it opened a template.
     fn start_tag(&mut self, element: &Element<'_, '_>, page: Option<&Url>) -> bool {
-        self.inline = false;
+        self.end_inline();
         let name = element.tag_name();
         let in_html = element.namespace_uri() == HTML;
         if self.templates == 0 {
@@ -237,7 +341,13 @@ impl Found {
             }
             _ if self.templates > 0 || self.place == Place::Frames => {}
             "base" if in_html && self.base.is_none() => self.base(element, page),
-            "script" if in_html => self.script(&script(element), page),
+            "script" if in_html => {
+                self.script(
+                    &script(element),
+                    element.source_location().bytes().start,
+                    page,
+                );
+            }
             "script" if element.namespace_uri() == SVG => self.svg_script(element, page),
             _ => {}
         }
@@ -252,7 +362,13 @@ impl Found {
 
     fn text(&mut self, text: &str, text_type: TextType) {
         match text_type {
-            TextType::ScriptData if self.inline && !is_blank(text) => self.other_scripts = true,
+            TextType::ScriptData => {
+                if let Some(inline) = &mut self.inline
+                    && inline.text.len() < MAX_INLINE_BYTES
+                {
+                    inline.text.push_str(text);
+                }
+            }
             TextType::Data | TextType::PlainText if self.templates == 0 => {
                 self.place = self.place.after_text(text);
             }
@@ -270,10 +386,43 @@ impl Found {
         }
     }
 
-    fn script(&mut self, script: &Script, page: Option<&Url>) {
+    /// Handles the text of the previous element, if it was a script.
+    fn end_inline(&mut self) {
+        let Some(Inline { at, timing, text }) = self.inline.take() else {
+            return;
+        };
+        if is_blank(&text) {
+            return;
+        }
+        let script = EarlyScript {
+            at,
+            src: None,
+            path: None,
+            uses_platform: uses_platform(&text),
+            is_async: timing == Timing::Async,
+        };
+        self.other(script, timing);
+    }
+
+    /// Keeps a script other than the runtime.
+    fn other(&mut self, script: EarlyScript, timing: Timing) {
+        let can_use = script.uses_platform || script.path.is_some();
+        if !self.tags.is_empty()
+            && timing != Timing::Deferred
+            && can_use
+            && self.early.len() < MAX_EARLY_SCRIPTS
+        {
+            self.early.push(script.clone());
+        }
+        self.before.get_or_insert(script);
+    }
+
+    fn script(&mut self, script: &Script, at: usize, page: Option<&Url>) {
         let Some(kind) = script.runs() else { return };
+        let timing = script.timing(kind);
         let Some(src) = &script.src else {
-            self.inline = true;
+            let text = String::new();
+            self.inline = Some(Inline { at, timing, text });
             return;
         };
         if kind == Kind::Module {
@@ -281,8 +430,17 @@ impl Found {
         }
         match self.loads(src, page) {
             Loads::Nothing => {}
-            Loads::Other => self.other_scripts = true,
-            Loads::Runtime => self.runtime(script.timing(kind)),
+            Loads::Other(path) => {
+                let script = EarlyScript {
+                    at,
+                    src: Some(src.clone()),
+                    path,
+                    uses_platform: false,
+                    is_async: timing == Timing::Async,
+                };
+                self.other(script, timing);
+            }
+            Loads::Runtime => self.runtime(timing),
         }
     }
 
@@ -292,7 +450,16 @@ impl Found {
         match href.map(|href| self.loads(&href, page)) {
             Some(Loads::Runtime) => self.runtime(Timing::Blocking),
             Some(Loads::Nothing) => {}
-            Some(Loads::Other) | None => self.other_scripts = true,
+            Some(Loads::Other(_)) | None => {
+                let script = EarlyScript {
+                    at: element.source_location().bytes().start,
+                    src: None,
+                    path: None,
+                    uses_platform: false,
+                    is_async: false,
+                };
+                self.other(script, Timing::Blocking);
+            }
         }
     }
 
@@ -306,7 +473,7 @@ impl Found {
             Timing::Blocking => wrong.push(WarningCode::NotDeferred),
             Timing::Deferred => {}
         }
-        if self.other_scripts {
+        if self.before.is_some() {
             wrong.push(WarningCode::AfterScripts);
         }
         self.tags.push(wrong);
@@ -320,27 +487,29 @@ impl Found {
         let Ok(url) = self.base.as_ref().unwrap_or(page).join(src) else {
             return Loads::Nothing;
         };
+        let is_own = url.origin() == page.origin();
         if !url.path().ends_with(RUNTIME_JS) {
-            return Loads::Other;
+            let path = percent_decode_str(url.path().trim_start_matches('/')).decode_utf8();
+            return Loads::Other(path.ok().filter(|_| is_own).map(Into::into));
         }
-        if url.origin() == page.origin() && url.path() == RUNTIME_JS {
+        if is_own && url.path() == RUNTIME_JS {
             return Loads::Runtime;
         }
         self.elsewhere
-            .get_or_insert_with(|| src.trim().chars().take(200).collect());
-        Loads::Other
+            .get_or_insert_with(|| src.trim().chars().take(MAX_NAME_CHARS).collect());
+        Loads::Other(None)
     }
 }
 
 /// What a script's address leads to.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 enum Loads {
     /// It is not a valid address, so nothing runs.
     Nothing,
     /// The runtime, from the game's own address.
     Runtime,
-    /// Something else.
-    Other,
+    /// Something else; its path, if it is at the game's own address.
+    Other(Option<String>),
 }
 
 fn script(element: &Element<'_, '_>) -> Script {

@@ -27,7 +27,7 @@ fuzz_target!(|bytes: &[u8]| {
 fn check_page(page: &[u8]) {
     let files = ["index.html", "a.png", "icons/b c.svg", "a.js"].map(|path| (path.to_owned(), ()));
     let files = BTreeMap::from(files);
-    let found = inspect(page, PAGE, &files);
+    let found = inspect(page, PAGE, &files, &|_| None);
     if let Some(title) = &found.title {
         assert!((1..=TITLE_CHARS).contains(&title.chars().count()));
         assert!(

@@ -113,7 +113,7 @@ impl Chosen {
             top: &self.top,
             index_html,
         };
-        game.advice(self.files.iter().map(|file| file.path.as_str()))
+        game.advice(self.files.iter().map(|file| file.path.as_str()), &|_| None)
     }
 }
 

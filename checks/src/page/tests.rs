@@ -30,10 +30,10 @@ fn check(table: &[Case]) {
 fn a_page_may_name_its_own_address_where_it_is_known() {
     let page = |src: &str| format!("<head><script defer src={src}></script></head>");
     let own = page("https://dev-game.example/__platform/runtime.js");
-    assert_eq!(warnings_at(&own, "https://dev-game.example/"), []);
+    assert_eq!(warnings_at(&own, "https://dev-game.example/", NO_FILES), []);
     let without_scheme = page("//dev-game.example:443/__platform/runtime.js");
     assert_eq!(
-        warnings_at(&without_scheme, "https://dev-game.example/"),
+        warnings_at(&without_scheme, "https://dev-game.example/", NO_FILES),
         []
     );
     for address in [
@@ -41,7 +41,7 @@ fn a_page_may_name_its_own_address_where_it_is_known() {
         "http://dev-game.example/",
         "https://dev-game.example:8443/",
     ] {
-        let [warning] = warnings_at(&own, address).try_into().unwrap();
+        let [warning] = warnings_at(&own, address, NO_FILES).try_into().unwrap();
         assert_eq!(warning.code, NotLoaded, "{address}");
         assert!(warning.message.contains("https://dev-game.example/"));
     }

@@ -1,7 +1,9 @@
 //! `platform check`: the warnings of a deploy, without the platform.
 
+use std::io::Read as _;
 use std::path::Path;
 
+use platform_checks::check_path;
 use platform_checks::folder::{Advice, Game};
 use platform_checks::sources::BUILT;
 use serde_json::{Value, json};
@@ -13,6 +15,8 @@ use crate::terminal;
 
 /// A limit on what is read into memory. The start page of a browser game is far smaller.
 const MAX_INDEX_BYTES: u64 = 64 * 1024 * 1024;
+/// How much of a script is read in search of `platform`.
+const MAX_SCRIPT_BYTES: u64 = 4 * 1024 * 1024;
 
 /// Prints the warnings of a folder.
 pub(super) fn run(
@@ -55,7 +59,9 @@ pub(super) fn run(
 /// The warnings of a folder that could be deployed.
 fn look(folder: &Path, files: &Folder) -> Result<Vec<Advice>, Failure> {
     let page = page(folder)?;
-    Ok(about(folder, &page, |game| game.advice(files.names())))
+    Ok(about(folder, &page, |game| {
+        game.advice(files.names(), &|path| script(folder, path))
+    }))
 }
 
 /// The warnings about the names of files: source files, and files that should hardly be public.
@@ -77,6 +83,15 @@ fn about<T>(folder: &Path, page: &str, advise: impl FnOnce(Game<'_>) -> T) -> T 
         top: &top,
         index_html: page,
     })
+}
+
+/// The text of a script of the game, if it can be read.
+pub(super) fn script(folder: &Path, path: &str) -> Option<String> {
+    check_path(path).ok()?;
+    let file = std::fs::File::open(folder.join(path)).ok()?;
+    let mut text = Vec::new();
+    file.take(MAX_SCRIPT_BYTES).read_to_end(&mut text).ok()?;
+    Some(String::from_utf8_lossy(&text).into_owned())
 }
 
 /// Reads the game's start page.

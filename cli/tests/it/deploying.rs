@@ -659,3 +659,24 @@ async fn a_deploy_says_what_it_is() {
         "{query}"
     );
 }
+
+#[tokio::test]
+async fn a_script_that_uses_platform_too_early_is_named_before_a_deploy() {
+    let platform = Platform::start().await;
+    let home = Home::of(&platform);
+    let page = format!("{PAGE}\n<script src=start.js async></script>");
+    home.write("game/index.html", page);
+    home.write("game/start.js", "platform.fetch('/api/me');");
+    let outcome = home.run(&["check", "game"]).await.succeeded();
+    assert!(
+        outcome.stdout.starts_with("runtime-after-scripts: "),
+        "{outcome:?}"
+    );
+    assert!(
+        outcome.stdout.contains("\"start.js\" in line 2 with async"),
+        "{outcome:?}"
+    );
+    home.write("game/start.js", "onload = () => platform.fetch('/api/me');");
+    let outcome = home.run(&["check", "game"]).await.succeeded();
+    assert_eq!(outcome.stdout, "");
+}

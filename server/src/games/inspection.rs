@@ -32,7 +32,7 @@ pub(super) async fn inspect_kept(
     };
     let deployment = Arc::clone(deployment);
     let inspected =
-        tokio::task::spawn_blocking(move || inspect(&page, &address, &deployment.files));
+        tokio::task::spawn_blocking(move || inspect(&page, &address, &deployment.files, &|_| None));
     // This fails only while the process ends, and nobody reads the result then.
     Ok(inspected.await.unwrap_or_default())
 }

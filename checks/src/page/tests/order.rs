@@ -219,3 +219,67 @@ const SCRIPTS_BEFORE: &[Case] = &[
 fn a_script_that_runs_before_the_tag_is_one_too_many() {
     check(SCRIPTS_BEFORE);
 }
+
+/// What a page with two files of its own is told.
+fn messages(html: &str) -> Vec<String> {
+    let files = |path: &str| match path {
+        "game.js" => Some("platform.fetch('/api/me');".to_owned()),
+        "a b/engine.js" => Some("start();".to_owned()),
+        _ => None,
+    };
+    let html = html.replace("TAG", TAG);
+    let warnings = warnings_with(&html, &files).into_iter();
+    warnings
+        .map(|warning| {
+            assert_eq!(warning.code, AfterScripts);
+            warning.message
+        })
+        .collect()
+}
+
+#[test]
+fn a_script_that_uses_platform_before_the_runtime_is_named_with_its_line() {
+    for (html, named) in [
+        (
+            "<head>TAG\n<script>platform.player()</script></head>",
+            "in line 2",
+        ),
+        (
+            "<head>TAG\n\n<script async src=game.js></script>",
+            "\"game.js\" in line 3 with async",
+        ),
+        (
+            "<head>TAG</head>\n<script src='/game.js?v=2'></script>",
+            "\"/game.js?v=2\" in line 2",
+        ),
+        (
+            "<head>TAG<script type=module async>await platform.player()</script>",
+            "in line 1",
+        ),
+        (
+            "<head>\n<script src=x.js></script>TAG",
+            "The first of them is \"x.js\" in line 2.",
+        ),
+        (
+            "<head>\n\n<script>start()</script>TAG",
+            "The first of them is the one in line 3.",
+        ),
+    ] {
+        let said = messages(html);
+        assert_eq!(said.len(), 1, "{html}: {said:?}");
+        assert!(said[0].contains(named), "{html}: {said:?}");
+    }
+    for html in [
+        "TAG<script defer src=game.js></script>",
+        "TAG<script type=module>platform.player()</script>",
+        "TAG<script type=module src=game.js></script>",
+        "TAG<script src='a%20b/engine.js'></script><script async src=other.js></script>",
+        "TAG<script>addEventListener('load', () => platform.player())</script>",
+        "TAG<script src=https://cdn.example/game.js></script>",
+        "TAG<template><script>platform.player()</script></template>",
+    ] {
+        assert_eq!(messages(html), [""; 0], "{html}");
+    }
+    let many = format!("TAG{}", "\n<script>platform.x</script>".repeat(50_000));
+    assert_eq!(messages(&many).len(), 1);
+}

@@ -4,7 +4,7 @@ use std::net::{IpAddr, SocketAddr};
 use std::path::{Path, PathBuf};
 
 use http_body_util::{BodyExt as _, Limited};
-use platform_checks::{WarningCode, sources, warnings};
+use platform_checks::{WarningCode, sources, warnings, warnings_with};
 use platform_protocol::paths::LOCAL_LOGIN;
 
 use super::forward::{Address, Connections};
@@ -149,7 +149,8 @@ fn of_folder(folder: &Path) -> Vec<String> {
              `platform dev -- npm run dev`."
         )
     });
-    let of_page = warnings(&page).into_iter().map(|warning| warning.message);
+    let of_page = warnings_with(&page, &|path| check::script(folder, path));
+    let of_page = of_page.into_iter().map(|warning| warning.message);
     source.into_iter().chain(of_page).collect()
 }
 

@@ -3,18 +3,23 @@
 
 use std::collections::BTreeMap;
 
-use platform_checks::{Warning, warnings_of};
+use platform_checks::{ReadFile, Warning, warnings_of};
 use platform_domain::project::{DeploymentWarning, Inspection};
 
 use crate::metadata::PageMetadata;
 
-/// Inspects the `page` that is shown at `address`, and the paths of the deployment's `files`. This
-/// function blocks: a page of megabytes takes milliseconds.
+/// Inspects the `page` that is shown at `address`, and the paths of the deployment's `files`, whose scripts
+/// `read` returns. This function blocks: a page of megabytes takes milliseconds.
 #[must_use]
-pub fn inspect<File>(page: &[u8], address: &str, files: &BTreeMap<String, File>) -> Inspection {
+pub fn inspect<File>(
+    page: &[u8],
+    address: &str,
+    files: &BTreeMap<String, File>,
+    read: ReadFile<'_>,
+) -> Inspection {
     let metadata = PageMetadata::read(page, address, |path| files.contains_key(path));
     let paths = files.keys().map(String::as_str);
-    let warnings = warnings_of(&String::from_utf8_lossy(page), address, paths);
+    let warnings = warnings_of(&String::from_utf8_lossy(page), address, read, paths);
     Inspection {
         title: metadata.title,
         pictures: metadata.pictures,
@@ -49,7 +54,7 @@ mod tests {
             page.push_str(&format!("<link rel=icon href={path}>"));
         }
         page.push_str(&format!("<title>{}</title>", "t".repeat(100_000)));
-        let found = inspect(page.as_bytes(), "https://game.example/", &files);
+        let found = inspect(page.as_bytes(), "https://game.example/", &files, &|_| None);
         assert!(found.pictures.len() > 200 && !found.warnings.is_empty());
         assert!(serde_json::json!(found).to_string().len() < BOUND);
     }
@@ -58,7 +63,7 @@ mod tests {
     fn a_picture_that_is_named_twice_is_kept_once() {
         let page = "<head><link rel=icon href=a.png><link rel=apple-touch-icon href=/a.png>";
         let files = BTreeMap::from([("a.png".to_owned(), ())]);
-        let found = inspect(page.as_bytes(), "https://game.example/", &files);
+        let found = inspect(page.as_bytes(), "https://game.example/", &files, &|_| None);
         assert_eq!(found.pictures, ["/a.png"]);
     }
 }

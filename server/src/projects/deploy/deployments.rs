@@ -293,14 +293,18 @@ impl Staged {
             .get(INDEX)
             .map_or(Ok(Vec::new()), |page| beginning(&page.at));
         let page = page.map_err(StagingError::Io)?;
-        let mut inspection = inspect(&page, address, &files);
+        let read = |path: &str| {
+            let script = beginning(&files.get(path)?.at).ok()?;
+            Some(String::from_utf8_lossy(&script).into_owned())
+        };
+        let mut inspection = inspect(&page, address, &files, &read);
         let find = |path: &str| files.get(path).map(|file| (&file.entry, &*file.at));
         measure_staged(&mut inspection, (address, cover), find).map_err(StagingError::Io)?;
         Ok(Self { files, inspection })
     }
 }
 
-/// Returns the beginning of a page, which is nearly always all of it.
+/// Returns the beginning of a page or script, which is nearly always all of it.
 fn beginning(page: &Path) -> std::io::Result<Vec<u8>> {
     use std::io::Read as _;
     let mut beginning = Vec::new();
