@@ -120,20 +120,20 @@ impl Folder {
 
 /// Why a folder is not deployed.
 fn refused(problem: &FolderProblem) -> Failure {
-    Failure::failed(problem.to_string())
+    Failure::invalid_folder(problem.to_string())
 }
 
 /// Resolves the links in the path of a folder.
 fn real(root: &Path) -> Result<PathBuf, Failure> {
     let real = root.canonicalize().map_err(|error| {
-        Failure::failed(format!(
+        Failure::invalid_folder(format!(
             "The folder {} cannot be read: {error}. Build the game first, or choose the folder with \
              the built game.",
             root.display()
         ))
     })?;
     if !real.is_dir() {
-        return Err(Failure::failed(format!(
+        return Err(Failure::invalid_folder(format!(
             "{} is not a folder: choose the folder with the built game.",
             root.display()
         )));
@@ -149,10 +149,10 @@ fn unlisted(error: &walkdir::Error) -> Failure {
         Some((path.display(), target))
     });
     let Some((path, target)) = link else {
-        return Failure::failed(format!("The folder cannot be read: {error}."));
+        return Failure::invalid_folder(format!("The folder cannot be read: {error}."));
     };
     let target = target.display();
-    Failure::failed(if error.loop_ancestor().is_some() {
+    Failure::invalid_folder(if error.loop_ancestor().is_some() {
         format!(
             "{path} is a link to {target}, a folder that contains the link itself: remove the link."
         )

@@ -54,11 +54,10 @@ pub(crate) struct Told {
 
 impl Failure {
     fn told(exit: Exit, sentence: String) -> Self {
-        // RFC 9457 §4.2.1: without a type of its own, the title is the status's.
+        // No server answered, so there is no status (RFC 9457 §3.1.2), and no page about the problem.
         let problem = json!({
-            "type": "about:blank",
-            "title": "Internal Server Error",
-            "status": 500,
+            "type": "urn:platform:command-failed",
+            "title": "The command failed",
             "detail": sentence,
         });
         Self::Told(Box::new(Told {
@@ -72,6 +71,18 @@ impl Failure {
     /// The attempt failed.
     pub(crate) fn failed(sentence: impl Into<String>) -> Self {
         Self::told(Exit::Failed, sentence.into())
+    }
+
+    /// The folder cannot be deployed, which this program found out by itself.
+    pub(crate) fn invalid_folder(sentence: impl Into<String>) -> Self {
+        let sentence = sentence.into();
+        let code = ProblemCode::DeploymentInvalid;
+        let problem = json!({
+            "type": format!("urn:platform:{}", code.as_str()),
+            "title": code.title(),
+            "detail": sentence,
+        });
+        Self::told(Exit::Failed, sentence).with_problem(problem)
     }
 
     /// The command is used wrongly.

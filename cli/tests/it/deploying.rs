@@ -661,6 +661,23 @@ async fn a_deploy_says_what_it_is() {
 }
 
 #[tokio::test]
+async fn a_folder_without_a_page_is_a_problem_of_its_own_for_programs() {
+    let platform = Platform::start().await;
+    let home = Home::of(&platform);
+    home.write("game/readme.txt", "");
+    for folder in ["game", "none", "game/readme.txt"] {
+        let outcome = home.run(&["check", folder, "--json"]).await.ended_with(1);
+        let problem: Value = serde_json::from_str(&outcome.stdout).unwrap();
+        assert_eq!(problem["type"], "urn:platform:deployment-invalid");
+        assert_eq!(problem.get("status"), None, "no server answered: {problem}");
+        let detail = problem["detail"].as_str().unwrap();
+        assert!(outcome.stderr.contains(detail), "{outcome:?}");
+    }
+    let outcome = home.run(&["check", "game", "--json"]).await;
+    assert!(outcome.stdout.contains("has no index.html"), "{outcome:?}");
+}
+
+#[tokio::test]
 async fn a_script_that_uses_platform_too_early_is_named_before_a_deploy() {
     let platform = Platform::start().await;
     let home = Home::of(&platform);
