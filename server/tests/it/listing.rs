@@ -40,7 +40,7 @@ async fn with_game(app: &TestApp) -> Caller<'_> {
     let files = archive(&[
         ("index.html", PAGE.as_bytes()),
         ("cover.png", &png(1_280, 720)),
-        ("other cover.png", &png(4_096, 4_096)),
+        ("other cover.png", &png(2_048, 2_048)),
         ("wide.png", &png(30_000, 30_000)),
         ("large.png", &vec![0; 3 * 1024 * 1024]),
     ]);
@@ -189,7 +189,7 @@ async fn an_image_that_is_too_large_for_a_phone_is_no_cover() {
     let files = archive(&[
         ("index.html", page.as_bytes()),
         ("wide.png", &png(30_000, 30_000)),
-        ("other cover.png", &png(4_097, 1)),
+        ("other cover.png", &png(2_049, 1)),
         ("small.png", &png(16, 16)),
     ]);
     assert_eq!(owner.deploy("prod", files).await.status, 201);
@@ -198,6 +198,71 @@ async fn an_image_that_is_too_large_for_a_phone_is_no_cover() {
     let path = "/api/projects/game/environments/prod/rollback";
     assert_eq!(owner.post(path, back).await.status, 200);
     assert_eq!(shown().await, "/other%20cover.png");
+}
+
+/// A drawing with `inside`.
+fn svg(inside: &str) -> Vec<u8> {
+    format!("<svg xmlns='http://www.w3.org/2000/svg' viewBox='0 0 640 360'>{inside}</svg>").into()
+}
+
+/// Each of these is drawn for 5 seconds to more than a minute.
+#[tokio::test]
+async fn a_drawing_that_takes_long_is_no_cover() {
+    let app = TestApp::start().await;
+    let owner = with_game(&app).await;
+    let dashes = "<path d='M0 0h999999' stroke='red' stroke-dasharray='.001'/>".repeat(900);
+    let blurs = "<feGaussianBlur stdDeviation='9'/>".repeat(1_500);
+    let filter = format!("<filter id='f'>{blurs}</filter><rect filter='url(#f)'/>");
+    let points = "0 0 ".repeat(8_000);
+    let marker = "<rect width='640' height='360'/>".repeat(600);
+    let markers =
+        format!("<marker id='m'>{marker}</marker><path marker-mid='url(#m)' d='M{points}'/>");
+    let masks = "<g mask='url(#m)'>".repeat(1_500) + "<mask id='m'/>" + &"</g>".repeat(1_500);
+    let uses = |level: u32| {
+        let four = format!("<use href='#a{level}'/>").repeat(4);
+        format!("<g id='a{}'>{four}</g>", level + 1)
+    };
+    let bomb = format!(
+        "<g id='a0'>{marker}</g>{}",
+        (0..4).map(uses).collect::<String>()
+    );
+    let deep = "<g>".repeat(8_000) + &"</g>".repeat(8_000);
+    let hostile = [dashes, filter, markers, masks, bomb, deep].map(|inside| svg(&inside));
+    let good = svg("<rect width='640' height='360' fill='#123456'/><circle r='99' opacity='.5'/>");
+    let names = (0..hostile.len()).map(|at| format!("{at}.svg"));
+    let images: String = names
+        .clone()
+        .map(|name| format!(r#"<meta property="og:image" content="{name}">"#))
+        .collect();
+    let page = format!(r#"<head>{images}<link rel="icon" href="good.svg">"#);
+    let mut files = vec![
+        ("index.html".to_owned(), page.into_bytes()),
+        ("good.svg".to_owned(), good),
+    ];
+    files.extend(names.clone().zip(hostile));
+    let files: Vec<(&str, &[u8])> = files
+        .iter()
+        .map(|(name, text)| (&**name, &**text))
+        .collect();
+    assert!(files.iter().all(|(_, text)| text.len() < 64 * 1024));
+    let begun = std::time::Instant::now();
+    assert_eq!(owner.deploy("prod", archive(&files)).await.status, 201);
+    for name in names {
+        let own = json!({ "listed": true, "own": { "cover": format!("/{name}") } });
+        let refused = owner.put(LISTING, own).await;
+        assert_eq!(refused.problem(), "invalid-request", "{name}");
+        assert!(refused.text().contains("SVG"), "{}", refused.text());
+    }
+    // A page that names them all gets the one that is drawn at once.
+    set(&owner, json!({ "listed": true })).await;
+    let listing: Value = owner.get(LISTING).await.json();
+    let cover = format!("{}/good.svg", app.origin("game"));
+    assert_eq!(listing["shown"]["cover"], json!(cover));
+    let took = begun.elapsed();
+    assert!(
+        took.as_secs() < 20,
+        "reading them is bounded as well: {took:?}"
+    );
 }
 
 #[tokio::test]

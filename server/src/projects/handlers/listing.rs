@@ -65,7 +65,7 @@ pub struct ShownListing {
     pub author: Option<String>,
     /// Its tags.
     pub tags: Vec<String>,
-    /// The address of its cover: one of its own files of at most 2 MiB and 4096 × 4096 pixels.
+    /// The address of its cover: one of its own files of at most 2 MiB and 2048 × 2048 pixels.
     #[schema(required)]
     pub cover: Option<String>,
 }
