@@ -86,7 +86,8 @@ impl LanguageRule {
                 .into(),
             Self::Bound => "A constant that is a bound begins with MAX_ or ends in _LIMIT.".into(),
             Self::Unit => {
-                "Take the unit from `domain::time`, or write `Duration::from_hours(24)` where it is used.".into()
+                "Take the unit from `platform_domain::counting`, or write `Duration::from_hours(24)` where it is used."
+                    .into()
             }
             Self::SharedType => "More than two crates define a type of this name, so that it cannot be searched \
                                  for. Say what it is a kind of, as in `StackFrame`, or use the type that is there."
