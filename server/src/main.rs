@@ -1,6 +1,7 @@
 //! The server program: parses arguments, and runs the server or a command.
 
 mod commands;
+mod output;
 
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -123,10 +124,18 @@ const LEFT_OVER: Duration = Duration::from_secs(1);
 type Failure = String;
 
 fn main() -> ExitCode {
-    match run(Arguments::parse()) {
+    let arguments = Arguments::try_parse().unwrap_or_else(|error| {
+        // The message contains arguments, so it is made of those that may be shown.
+        let shown = std::env::args_os().map(|argument| output::shown_argument(&argument));
+        Arguments::try_parse_from(shown)
+            .err()
+            .unwrap_or(error)
+            .exit()
+    });
+    match run(arguments) {
         Ok(code) => code,
         Err(failure) => {
-            eprintln!("platform-server: {}", failure.replace('\n', " "));
+            output::tell(&format!("platform-server: {failure}"));
             ExitCode::FAILURE
         }
     }
@@ -175,7 +184,7 @@ fn operate(config: Option<&Path>, command: OperatorCommand) -> Result<(), Failur
             }
             // Following ends with a signal, which is not a failure.
             until_signalled(&config, Ok(String::new()), async |store| {
-                command.follow(store, print).await?;
+                command.follow(store, output::print).await?;
                 Ok(String::new())
             })
         }
@@ -203,18 +212,18 @@ fn operate(config: Option<&Path>, command: OperatorCommand) -> Result<(), Failur
             let config = settings()?;
             on_runtime(async move {
                 let (text, ended) = command.run(&config).await;
-                print(&text);
+                output::print(&text);
                 ended
             })
         }
         OperatorCommand::Setup(command) => printed(command.run(&SystemEntropy)),
         OperatorCommand::Ready => printed(ready::run(&settings()?)),
         OperatorCommand::Config { docs: true } => {
-            print(&names::documentation());
+            output::print(&names::documentation());
             Ok(())
         }
         OperatorCommand::Config { docs: false } => {
-            print(&show::settings_in_force(&settings()?));
+            output::print(&show::settings_in_force(&settings()?));
             Ok(())
         }
     }
@@ -298,7 +307,7 @@ fn until_signalled(
             said = work(&*store) => said?,
             () = stop.signalled() => stopped?,
         };
-        print(&said);
+        output::print(&said);
         store.close().await.map_err(|error| chain(&error))
     })
 }
@@ -316,7 +325,7 @@ fn until_done(
             said = work => said?,
             () = stop.signalled() => return Err(stopped.to_owned()),
         };
-        print(&said);
+        output::print(&said);
         Ok(())
     })
 }
@@ -324,7 +333,7 @@ fn until_done(
 /// Runs `work`, and prints the result.
 fn printed(work: impl Future<Output = Result<String, Failure>>) -> Result<(), Failure> {
     on_runtime(async {
-        print(&work.await?);
+        output::print(&work.await?);
         Ok(())
     })
 }
@@ -349,7 +358,7 @@ async fn serve(config: Config, telemetry: Telemetry) -> Result<(), Failure> {
     let running = platform_server::app::start_with(sockets, config, telemetry, clock, entropy)
         .await
         .map_err(|error| told(&error))?;
-    print(&format!(
+    output::print(&format!(
         "platform-server ready on {} (listening on {})\n",
         running.origin, running.address
     ));
@@ -403,17 +412,6 @@ fn told(error: &StartError) -> Failure {
     }
 }
 
-/// Prints results to standard output; a closed pipe is not an error. Returns whether the output is
-/// still being read.
-fn print(text: &str) -> bool {
-    use std::io::Write as _;
-    let mut output = std::io::stdout().lock();
-    let written = output
-        .write_all(text.as_bytes())
-        .and_then(|()| output.flush());
-    written.is_ok()
-}
-
 /// Writes log lines to standard error, and sends those that are written there with `telemetry`.
 fn log_to_stderr(config: &Config, telemetry: &Telemetry) {
     let lines = tracing_subscriber::fmt()
@@ -421,7 +419,7 @@ fn log_to_stderr(config: &Config, telemetry: &Telemetry) {
         .with_writer(std::io::stderr);
     match config.log_format {
         LogFormat::Human => {
-            let is_terminal = std::io::IsTerminal::is_terminal(&std::io::stderr());
+            let is_terminal = output::is_terminal();
             begin(lines.with_ansi(is_terminal).finish(), telemetry);
         }
         LogFormat::Json => begin(lines.json().flatten_event(true).finish(), telemetry),

@@ -16,7 +16,7 @@ use platform_server::store::{Store, StoreError};
 use platform_server::web::client_address::Network;
 use uuid::Uuid;
 
-use crate::Failure;
+use crate::{Failure, output};
 
 /// The maximum number of events in the output.
 const EVENTS: usize = 50;
@@ -154,7 +154,10 @@ impl PlayerCommand {
                 let found = found.map_err(failed)?;
                 if found.is_empty() {
                     // This is not part of the output, which is empty.
-                    eprintln!("no player's name begins with {}", name.escape_default());
+                    output::tell(&format!(
+                        "no player's name begins with {}",
+                        name.escape_default()
+                    ));
                 }
                 Ok(list(&found))
             }

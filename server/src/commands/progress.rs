@@ -1,9 +1,10 @@
 //! The progress of long commands, on standard error.
 
-use std::io::{IsTerminal as _, Write as _};
 use std::time::Duration;
 
 use platform_server::app::moving::Teller;
+
+use crate::output;
 
 /// Progress on standard error.
 pub(crate) struct OnStderr {
@@ -14,7 +15,7 @@ impl OnStderr {
     /// Prepares it.
     pub(crate) fn new() -> Self {
         Self {
-            is_terminal: std::io::stderr().is_terminal(),
+            is_terminal: output::is_terminal(),
         }
     }
 }
@@ -25,13 +26,6 @@ impl Teller for OnStderr {
     }
 
     fn tell(&self, line: &str, is_last: bool) {
-        let mut errors = std::io::stderr().lock();
-        // Nobody has to read it.
-        let _ = match (self.is_terminal, is_last) {
-            (true, false) => write!(errors, "\r\x1b[2K{line}"),
-            (true, true) => writeln!(errors, "\r\x1b[2K{line}"),
-            (false, _) => writeln!(errors, "{line}"),
-        };
-        let _ = errors.flush();
+        output::progress(line, is_last);
     }
 }

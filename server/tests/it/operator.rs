@@ -18,6 +18,31 @@ pub(crate) fn run(data: &Path, arguments: &[&str]) -> (Option<i32>, String) {
     (output.status.code(), said)
 }
 
+#[test]
+fn what_a_command_repeats_does_not_steer_the_terminal() {
+    let folder = tempfile::tempdir().unwrap();
+    let hostile = "x\u{1b}]0;title\u{7}\u{1b}[2J\u{9b}2J\u{7f}\u{202e}\nerror: b";
+    let settings = folder.path().join(hostile);
+    std::fs::write(&settings, format!("\"{}\" = 1", hostile.escape_unicode())).unwrap();
+    let settings = settings.to_str().unwrap();
+    for arguments in [
+        &["--config", settings, "config"][..],
+        &["--config", hostile, "config"],
+        &["player", "find", hostile],
+        &["player", "show", hostile],
+        &["project", "transfer", hostile, hostile],
+        &[hostile],
+    ] {
+        let output = program(folder.path()).args(arguments).output().unwrap();
+        for text in [output.stdout, output.stderr] {
+            let text = String::from_utf8(text).unwrap();
+            let steers = |c: char| (c.is_control() && c != '\n') || c == '\u{202e}';
+            assert!(!text.contains(steers), "{arguments:?}: {text:?}");
+            assert!(!text.contains("\nerror: b"), "{arguments:?}: {text:?}");
+        }
+    }
+}
+
 /// Creates an account: id and cookie.
 fn account(server: &Server, data: &Path) -> (String, String) {
     let (sub, cookie) = guest(server);

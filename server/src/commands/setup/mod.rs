@@ -16,7 +16,7 @@ use platform_server::domain::origin::{AUTH_LABEL, PlatformOrigin};
 use platform_server::entropy::Entropy;
 
 use self::files::Files;
-use crate::Failure;
+use crate::{Failure, output};
 
 /// The name of a game that nobody has: only a wildcard record gives it an address.
 const ANY_GAME: &str = "setup--looks";
@@ -42,18 +42,18 @@ impl SetupCommand {
         let made = files.make(&self.origin, &self.acme_email, entropy)?;
         let written = made.write()?;
         for name in &written {
-            eprintln!("platform-server: wrote {name}");
+            output::tell(&format!("platform-server: wrote {name}"));
         }
         if let Some(missing) = without_address(&self.origin).await {
-            eprintln!("platform-server: {missing}");
+            output::tell(&format!("platform-server: {missing}"));
         }
         // Also those that an interrupted command wrote.
         service::start(made.written_at()?).await?;
-        eprintln!(
+        output::tell(&format!(
             "platform-server: it runs; waiting for the certificates of {} and {AUTH_LABEL}.{}",
             self.origin.host(),
             self.origin.host()
-        );
+        ));
         service::wait_for_certificates(made.operations, &self.origin).await?;
         Ok(next(&self.origin))
     }
