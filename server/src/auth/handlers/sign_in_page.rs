@@ -16,6 +16,7 @@ use super::return_link::{ReturnLink, page_path};
 use super::start_sign_in::AGAIN;
 use crate::auth::AuthState;
 use crate::auth::redirect::{DELETION_PAGE, ReturnAddress};
+use crate::config::provider::DEMO_PROVIDER;
 use crate::domain::date::Date;
 use crate::web::api_error::ApiError;
 use crate::web::form::Form;
@@ -42,6 +43,8 @@ struct Page {
     left: Option<Offer>,
     profile: String,
     providers: Vec<Provider>,
+    /// Whether a guest who signs in gets the name that they type there.
+    renames: bool,
     csrf: String,
     /// The seal of the time at which the forms are shown.
     shown: String,
@@ -141,6 +144,7 @@ pub async fn handle(
         guest,
         left,
         profile: page_path(paths::PROFILE, &address, &[]),
+        renames: state.providers.list().any(|(id, _)| id == DEMO_PROVIDER),
         providers: providers(&state),
         csrf,
         shown,

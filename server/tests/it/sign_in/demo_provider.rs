@@ -225,3 +225,22 @@ async fn a_platform_that_has_spoken_to_itself_stops_at_once() {
     let stopped = tokio::time::timeout(Duration::from_secs(5), app.running.stop()).await;
     stopped.expect("no connection is waited for").unwrap();
 }
+
+#[tokio::test]
+async fn a_guest_is_told_that_the_demo_provider_renames_them() {
+    let app = TestApp::start().await;
+    let mut browser = Browser::new(&app);
+    let first = browser.token().await.claims();
+    let login = format!("{}/login?redirect={}", app.origin("auth"), game(&app));
+    let page = browser.get(&login).await;
+    let told = "play under the name that you type, if it is free";
+    assert!(page.text().contains(told), "{}", page.text());
+    assert!(!page.text().contains("keep this name"), "{}", page.text());
+    let chosen = browser.choose("demo", &game(&app)).await;
+    let asked = browser.get(&chosen.location()).await;
+    assert!(asked.text().contains("is renamed"), "{}", asked.text());
+    browser.sign_in("Grace", &game(&app)).await;
+    let second = browser.token().await.claims();
+    assert_eq!(first.sub, second.sub, "the same player");
+    assert_eq!(second.username, "Grace");
+}
