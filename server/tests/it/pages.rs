@@ -44,6 +44,23 @@ async fn every_problem_type_is_an_address_with_a_page() {
         assert_is_page(&answer, slug.as_str());
         assert!(answer.text().contains(slug.title()), "{}", slug.as_str());
     }
+    // Those that the runtime finds by itself.
+    for (slug, file) in [
+        (
+            "runtime-unavailable",
+            include_str!("../../../loader/js/loader.js"),
+        ),
+        (
+            "unsupported-context",
+            include_str!("../../../runtime-wasm/src/web/page.js"),
+        ),
+    ] {
+        assert!(file.contains(&format!("\"{slug}\"")), "{slug}");
+        let answer = send(app.get("auth", &format!("/problems/{slug}"))).await;
+        assert_eq!(answer.status, 200, "{slug}");
+        assert_is_page(&answer, slug);
+        assert!(answer.text().contains(slug), "{}", answer.text());
+    }
     assert_eq!(
         send(app.get("auth", "/problems/nothing")).await.problem(),
         "not-found"

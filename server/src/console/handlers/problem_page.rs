@@ -36,18 +36,22 @@ pub async fn handle(
     State(state): State<Arc<ConsoleState>>,
     path: RawPathParams,
 ) -> Result<Response, ApiError> {
-    let slug = path
+    let named = path
         .iter()
-        .find_map(|(name, value)| (name == "slug").then(|| ProblemCode::from_slug(value)))
-        .flatten()
-        .ok_or(ProblemCode::NotFound)?;
+        .find_map(|(name, value)| (name == "slug").then_some(value));
+    let named = named.unwrap_or_default();
+    let frame = Layout::new(&state.platform.origin);
+    if let Some(problem) = OF_RUNTIME.iter().find(|known| known.slug == named) {
+        return Ok(page::render(StatusCode::OK, &problem.page(frame)));
+    }
+    let slug = ProblemCode::from_slug(named).ok_or(ProblemCode::NotFound)?;
     let Explanation {
         why,
         next,
         developers,
     } = explain(slug);
     let page = Page {
-        frame: Layout::new(&state.platform.origin),
+        frame,
         slug: slug.as_str(),
         status: slug.status(),
         title: slug.title(),
@@ -60,7 +64,61 @@ pub async fn handle(
     Ok(page::render(StatusCode::OK, &page))
 }
 
+/// A problem that the runtime finds in the page, without an answer of the platform: its status is 0.
+struct OfRuntime {
+    slug: &'static str,
+    title: &'static str,
+    detail: &'static str,
+    explanation: Explanation,
+}
+
+/// Those problems, as the runtime names them (`loader/js/loader.js`, `runtime-wasm/src/web/page.js`).
+const OF_RUNTIME: [OfRuntime; 2] = [
+    OfRuntime {
+        slug: "runtime-unavailable",
+        title: "Runtime unavailable",
+        detail: "The game cannot connect to its platform in this browser.",
+        explanation: because(
+            "The game's page, or the browser, does not allow WebAssembly, in which the platform's runtime is written.",
+            "Try another browser, or switch off what limits this one for the game's address, such as a lockdown mode.",
+            "A Content-Security-Policy must allow 'wasm-unsafe-eval' in script-src; the console has the browser's own message.",
+        ),
+    },
+    OfRuntime {
+        slug: "unsupported-context",
+        title: "Unsupported context",
+        detail: "The game cannot know its player on this page.",
+        explanation: because(
+            "The page that shows the game gave it no address of its own, or it was opened as a file.",
+            "Open the game at its own address on this platform.",
+            "The page's origin is opaque: it is in a frame with sandbox and without allow-same-origin, or its address begins with file: or data:. Add allow-same-origin, or serve the page.",
+        ),
+    },
+];
+
+impl OfRuntime {
+    const fn page(&self, frame: Layout) -> Page {
+        let Explanation {
+            why,
+            next,
+            developers,
+        } = self.explanation;
+        Page {
+            frame,
+            slug: self.slug,
+            status: 0,
+            title: self.title,
+            detail: self.detail,
+            why,
+            next,
+            developers,
+            sign_in: None,
+        }
+    }
+}
+
 /// The explanation of a problem, in addition to its sentence.
+#[derive(Clone, Copy)]
 struct Explanation {
     why: &'static str,
     next: &'static str,
@@ -269,7 +327,8 @@ mod tests {
         let words: HashSet<_> = ProblemCode::ALL
             .iter()
             .map(|slug| explain(*slug).why)
+            .chain(OF_RUNTIME.map(|problem| problem.explanation.why))
             .collect();
-        assert_eq!(words.len(), ProblemCode::ALL.len());
+        assert_eq!(words.len(), ProblemCode::ALL.len() + OF_RUNTIME.len());
     }
 }
