@@ -1,7 +1,6 @@
 // Finds out who calls: verifies game tokens by the platform's rules.
 
 import { request } from "node:http";
-import { text } from "node:stream/consumers";
 import type { MiddlewareHandler } from "hono";
 import {
   createRemoteJWKSet,
@@ -40,13 +39,15 @@ const REFETCH = 30;
 const REFRESH = 600;
 /** How many seconds a token may be valid. */
 const LONGEST = 86_400;
+/** How many bytes a key set may have. */
+const LARGEST = 65_536;
 
 // The key set is cached. It is fetched again for an unknown `kid`, and by `refresh`.
 const keySet = createRemoteJWKSet(keySetUrl, {
   cacheMaxAge: Infinity,
   cooldownDuration: REFETCH * 1_000,
   timeoutDuration: 5_000,
-  ...(keySetUrl.hostname.endsWith(".localhost") && { [customFetch]: fetchFromHere }),
+  [customFetch]: fetchKeySet,
 });
 
 /** There are no keys to verify with: an error of this backend, not of the caller. */
@@ -143,6 +144,24 @@ async function verify(token: string): Promise<Player> {
   return { sub, username, is_anon };
 }
 
+/** Fetches at most 64 KiB. A redirect is not followed: jose asks for that, and refuses its status. */
+async function fetchKeySet(...[url, options]: Parameters<FetchImplementation>): Promise<Response> {
+  if (keySetUrl.hostname.endsWith(".localhost")) return fetchFromHere(url, options);
+  const response = await fetch(url, options);
+  return new Response(await read(response.body ?? []), { status: response.status });
+}
+
+async function read(body: AsyncIterable<Uint8Array> | Iterable<Uint8Array>) {
+  const parts: Uint8Array[] = [];
+  let length = 0;
+  for await (const part of body) {
+    length += part.length;
+    if (length > LARGEST) throw new Error("The key set has more than 64 KiB.");
+    parts.push(part);
+  }
+  return Buffer.concat(parts);
+}
+
 /**
  * The part of `fetch` that jose uses, for a platform on this machine. Names under `.localhost` mean
  * this machine (RFC 6761 §6.3), but some systems cannot resolve them.
@@ -160,7 +179,7 @@ async function fetchFromHere(
       headers: { ...Object.fromEntries(headers), host },
     };
     request(options, (response) => {
-      text(response).then(
+      read(response).then(
         (body) => resolve(new Response(body, { status: response.statusCode ?? 502 })),
         reject,
       );

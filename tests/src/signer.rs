@@ -122,12 +122,15 @@ pub fn with(base: &Value, changes: &Value) -> Value {
     Value::Object(changed)
 }
 
+/// What a server of key sets responds: a status, where a redirect leads, and a body.
+type KeySetAnswer = (StatusCode, String, String);
+
 /// A server of key sets that counts its requests.
 #[derive(Debug)]
 pub struct KeySetServer {
     /// The key set's address.
     pub url: String,
-    answer: Arc<Mutex<(StatusCode, String)>>,
+    answer: Arc<Mutex<KeySetAnswer>>,
     hits: Arc<AtomicUsize>,
     serving: JoinHandle<()>,
 }
@@ -135,7 +138,11 @@ pub struct KeySetServer {
 impl KeySetServer {
     /// Starts a server that responds with status 500 until keys are published.
     pub async fn listen() -> Self {
-        let failure = (StatusCode::INTERNAL_SERVER_ERROR, String::new());
+        let failure = (
+            StatusCode::INTERNAL_SERVER_ERROR,
+            String::new(),
+            String::new(),
+        );
         let answer = Arc::new(Mutex::new(failure));
         let hits: Arc<AtomicUsize> = Arc::default();
         let listener = TcpListener::bind("127.0.0.1:0").await;
@@ -153,16 +160,20 @@ impl KeySetServer {
             {
                 return (
                     StatusCode::NOT_FOUND,
-                    [("content-type", "text/plain")],
+                    [("content-type", ""), ("location", "")].map(header),
                     String::new(),
                 );
             }
             asked.fetch_add(1, Ordering::SeqCst);
-            let (status, body) = answers
+            let (status, location, body) = answers
                 .lock()
                 .unwrap_or_else(PoisonError::into_inner)
                 .clone();
-            (status, [("content-type", "application/json")], body)
+            let headers = [
+                ("content-type", "application/json"),
+                ("location", &*location),
+            ];
+            (status, headers.map(header), body)
         });
         Self {
             url,
@@ -177,12 +188,30 @@ impl KeySetServer {
     /// Responds with these keys from now on.
     pub fn publish(&self, keys: &[&Signer]) {
         let keys: Vec<Value> = keys.iter().map(|key| key.public_jwk()).collect();
-        self.set(StatusCode::OK, json!({ "keys": keys }).to_string());
+        self.set(StatusCode::OK, "", json!({ "keys": keys }).to_string());
     }
 
     /// Responds with status 500 from now on.
     pub fn fail(&self) {
-        self.set(StatusCode::INTERNAL_SERVER_ERROR, String::new());
+        self.set(StatusCode::INTERNAL_SERVER_ERROR, "", String::new());
+    }
+
+    /// Redirects to another address from now on.
+    pub fn redirect(&self, to: &str) {
+        self.set(StatusCode::FOUND, to, String::new());
+    }
+
+    /// Responds with these keys, and with so much more that it is longer than any key set.
+    pub fn publish_too_much(&self, keys: &[&Signer]) {
+        let keys: Vec<Value> = keys.iter().map(|key| key.public_jwk()).collect();
+        let more = "x".repeat(256 * 1024);
+        let body = json!({ "keys": keys, "more": more }).to_string();
+        self.set(StatusCode::OK, "", body);
+    }
+
+    /// Responds with this text from now on.
+    pub fn publish_text(&self, text: &str) {
+        self.set(StatusCode::OK, "", text.to_owned());
     }
 
     /// Returns the number of requests.
@@ -191,9 +220,14 @@ impl KeySetServer {
         self.hits.load(Ordering::SeqCst)
     }
 
-    fn set(&self, status: StatusCode, body: String) {
-        *self.answer.lock().unwrap_or_else(PoisonError::into_inner) = (status, body);
+    fn set(&self, status: StatusCode, location: &str, body: String) {
+        let answer = (status, location.to_owned(), body);
+        *self.answer.lock().unwrap_or_else(PoisonError::into_inner) = answer;
     }
+}
+
+fn header((name, value): (&str, &str)) -> (String, String) {
+    (name.to_owned(), value.to_owned())
 }
 
 impl Drop for KeySetServer {

@@ -11,6 +11,8 @@ use std::path::Path;
 use std::process::Stdio;
 use std::time::Duration;
 
+use base64::Engine as _;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use futures_util::future::join_all;
 use platform_server::clock::{Clock, SystemClock};
 use platform_tests::signer::{KeySetServer, Signer, encode, signing_input, with, with_lower_s};
@@ -93,6 +95,23 @@ fn case(name: impl Into<String>, token: String, passes: bool) -> Case {
     }
 }
 
+/// The order of the curve P-256 (FIPS 186-5), which is 0 as `r` or `s`.
+const ORDER: [u8; 32] = [
+    0xff, 0xff, 0xff, 0xff, 0, 0, 0, 0, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xbc, 0xe6,
+    0xfa, 0xad, 0xa7, 0x17, 0x9e, 0x84, 0xf3, 0xb9, 0xca, 0xc2, 0xfc, 0x63, 0x25, 0x51,
+];
+
+/// The two numbers of a signature.
+fn r_and_s(signature: &str) -> ([u8; 32], [u8; 32]) {
+    let bytes = URL_SAFE_NO_PAD.decode(signature).unwrap();
+    let (r, s) = bytes.split_at(32);
+    (r.try_into().unwrap(), s.try_into().unwrap())
+}
+
+fn halves(r: [u8; 32], s: [u8; 32]) -> Vec<u8> {
+    [r, s].concat()
+}
+
 /// Tokens whose header or signature differs from a valid one's.
 fn forms(key: &Signer) -> Vec<Case> {
     let (header, claims) = (key.header(), claims());
@@ -115,6 +134,21 @@ fn forms(key: &Signer) -> Vec<Case> {
         case(
             "zero signature",
             format!("{input}.{}", encode([0; 64])),
+            false,
+        ),
+        case(
+            "r is 0",
+            format!("{input}.{}", encode(halves([0; 32], r_and_s(signature).1))),
+            false,
+        ),
+        case(
+            "s is 0",
+            format!("{input}.{}", encode(halves(r_and_s(signature).0, [0; 32]))),
+            false,
+        ),
+        case(
+            "r and s are the order",
+            format!("{input}.{}", encode(halves(ORDER, ORDER))),
             false,
         ),
         case("other payload", format!("{richer}.{signature}"), false),
@@ -390,6 +424,44 @@ async fn every_language_gives_the_verdicts_of_the_verifier() {
         .map(|(program, keys)| judge(program, keys, &cases));
     let complaints = join_all(judged).await.concat();
     assert_eq!(complaints, [""; 0], "{}", complaints.join("\n"));
+}
+
+/// Whoever can redirect the request, or answer it, must not choose the keys, and takes no memory.
+#[tokio::test(flavor = "multi_thread")]
+async fn no_program_follows_a_redirect_or_reads_a_key_set_of_any_size() {
+    let key = Signer::new(1, "first");
+    let bearer = format!("Bearer {}", key.token(&key.header(), &claims()));
+    for language in Language::ALL {
+        let (keys, elsewhere) = (KeySetServer::listen().await, KeySetServer::listen().await);
+        elsewhere.publish(&[&key]);
+        let program = language.start(ISSUER, AUDIENCE, &keys.url).await;
+        // A program asks again after a second at the earliest, as long as it has no keys.
+        let refuses = async |what: &str| {
+            let before = keys.hits();
+            poll::until(&format!("{language:?} to ask again: {what}"), async || {
+                let verdict = program.ask(&bearer).await;
+                assert_eq!(complaint(&verdict, 503), None, "{language:?}: {what}");
+                (keys.hits() > before + 1).then_some(())
+            })
+            .await;
+        };
+        keys.redirect(&elsewhere.url);
+        refuses("a redirect").await;
+        assert_eq!(elsewhere.hits(), 0, "{language:?} went elsewhere");
+        keys.publish_too_much(&[&key]);
+        refuses("too much").await;
+        for text in [
+            "[".repeat(60_000),
+            "[]".to_owned(),
+            "null".to_owned(),
+            r#"{"keys":7}"#.to_owned(),
+        ] {
+            keys.publish_text(&text);
+            refuses(&format!("{text:.9}")).await;
+        }
+        keys.publish(&[&key]);
+        until_it_passes(&program, bearer.trim_start_matches("Bearer ")).await;
+    }
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -31,7 +31,7 @@ const (
 var (
 	errNoKeySet = errors.New("there is no key set")
 	errInvalid  = errors.New("the token is not valid")
-	client      = &http.Client{Timeout: 5 * time.Second, Transport: &http.Transport{DialContext: dial, Proxy: http.ProxyFromEnvironment}}
+	client      = &http.Client{Timeout: 5 * time.Second, Transport: &http.Transport{DialContext: dial, Proxy: http.ProxyFromEnvironment}, CheckRedirect: stay}
 	encoding    = base64.RawURLEncoding.Strict()
 )
 
@@ -48,6 +48,11 @@ func dial(ctx context.Context, network, address string) (net.Conn, error) {
 		return dialer.DialContext(ctx, network, net.JoinHostPort("::1", port))
 	}
 	return connection, nil
+}
+
+// stay follows no redirect: the party that can redirect must not choose the keys.
+func stay(*http.Request, []*http.Request) error {
+	return http.ErrUseLastResponse
 }
 
 // keySet has the keys, fetched for the first token, for an unknown kid, and every ten minutes.

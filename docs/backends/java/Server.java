@@ -7,6 +7,7 @@ import com.fasterxml.jackson.databind.ObjectMapper;
 import com.sun.net.httpserver.HttpExchange;
 import com.sun.net.httpserver.HttpServer;
 import java.io.IOException;
+import java.io.InputStream;
 import java.math.BigInteger;
 import java.net.InetSocketAddress;
 import java.net.URI;
@@ -21,11 +22,13 @@ import java.security.GeneralSecurityException;
 import java.security.KeyFactory;
 import java.security.PublicKey;
 import java.security.Signature;
+import java.security.interfaces.ECPublicKey;
 import java.security.spec.ECGenParameterSpec;
 import java.security.spec.ECParameterSpec;
 import java.security.spec.ECPoint;
 import java.security.spec.ECPublicKeySpec;
 import java.time.Duration;
+import java.util.Arrays;
 import java.util.Base64;
 import java.util.HashMap;
 import java.util.Map;
@@ -64,6 +67,8 @@ public final class Server {
     private static final Duration REFETCH = Duration.ofSeconds(30);
     /** After it keys are fetched again, and revoked ones forgotten. */
     private static final Duration REFRESH = Duration.ofSeconds(600);
+    /** Bytes of a key set. */
+    private static final int LARGEST = 65_536;
     private final HttpClient client =
         HttpClient.newBuilder().connectTimeout(Duration.ofSeconds(2)).build();
     private final HttpRequest request;
@@ -92,7 +97,7 @@ public final class Server {
         try {
           keys = fetch();
           fetched = System.nanoTime();
-        } catch (IOException | GeneralSecurityException | InterruptedException error) {
+        } catch (IOException | GeneralSecurityException | IllegalArgumentException | InterruptedException error) {
           System.err.println("the key set cannot be fetched: " + reason(error));
         }
         asked = System.nanoTime();
@@ -118,13 +123,19 @@ public final class Server {
 
     private Map<String, PublicKey> fetch()
         throws IOException, GeneralSecurityException, InterruptedException {
-      HttpResponse<String> response = client.send(request, HttpResponse.BodyHandlers.ofString());
+      // HttpClient follows no redirect: the party that can redirect must not choose the keys.
+      HttpResponse<InputStream> response = client.send(request, HttpResponse.BodyHandlers.ofInputStream());
+      byte[] document;
+      try (InputStream body = response.body()) {
+        document = body.readNBytes(LARGEST + 1);
+      }
       if (response.statusCode() != 200) throw new IOException("status " + response.statusCode());
+      if (document.length > LARGEST) throw new IOException("it has more than 64 KiB");
       AlgorithmParameters curve = AlgorithmParameters.getInstance("EC");
       curve.init(new ECGenParameterSpec("secp256r1"));
       ECParameterSpec p256 = curve.getParameterSpec(ECParameterSpec.class);
       Map<String, PublicKey> found = new HashMap<>();
-      for (JsonNode jwk : JSON.readTree(response.body()).path("keys")) {
+      for (JsonNode jwk : JSON.readTree(document).path("keys")) {
         boolean ours = jwk.path("kty").asText().equals("EC") && jwk.path("crv").asText().equals("P-256");
         if (!ours || !jwk.path("kid").isTextual()) continue;
         BigInteger x = new BigInteger(1, BASE64.decode(jwk.path("x").asText()));
@@ -153,14 +164,26 @@ public final class Server {
       // This program chooses the algorithm, not the header.
       boolean ours = header.path("alg").asText().equals("ES256") && header.path("typ").asText().equals("JWT");
       if (!ours || header.has("crit") || !header.path("kid").isTextual()) throw new Refused("no game token");
+      PublicKey key = keys.key(header.path("kid").asText());
+      byte[] rs = BASE64.decode(parts[2]);
+      // Java 15 to 18, without their updates, take a signature of zeros for every text (CVE-2022-21449).
+      boolean inRange = rs.length == 64 && isInRange(key, rs, 0) && isInRange(key, rs, 32);
+      if (!inRange) throw new Refused("the signature is none");
       Signature signature = Signature.getInstance("SHA256withECDSAinP1363Format");
-      signature.initVerify(keys.key(header.path("kid").asText()));
+      signature.initVerify(key);
       signature.update((parts[0] + "." + parts[1]).getBytes(StandardCharsets.US_ASCII));
-      if (!signature.verify(BASE64.decode(parts[2]))) throw new Refused("the signature is wrong");
+      if (!signature.verify(rs)) throw new Refused("the signature is wrong");
       return player(JSON.readTree(BASE64.decode(parts[1])));
     } catch (IOException | GeneralSecurityException | IllegalArgumentException error) {
       throw new Refused(error.getMessage());
     }
+  }
+
+  /** Whether r or s, which begins at an index, is from 1 to the order of the curve (FIPS 186-5, 6.4.2). */
+  private static boolean isInRange(PublicKey key, byte[] rs, int begin) {
+    BigInteger number = new BigInteger(1, Arrays.copyOfRange(rs, begin, begin + 32));
+    BigInteger order = ((ECPublicKey) key).getParams().getOrder();
+    return number.signum() > 0 && number.compareTo(order) < 0;
   }
 
   private Player player(JsonNode claims) throws Refused {

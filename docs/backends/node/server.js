@@ -1,7 +1,6 @@
 // A game's backend on Node, with jose.
 
 import { createServer, get } from "node:http";
-import { text } from "node:stream/consumers";
 import { createRemoteJWKSet, customFetch, errors, jwtVerify } from "jose";
 
 const { AUTH_ISSUER, AUTH_AUDIENCE, AUTH_JWKS_URL, PORT = 8788 } = process.env;
@@ -12,6 +11,7 @@ const LEEWAY = 60; // seconds that two clocks may differ
 const REFETCH = 30; // seconds between two fetches
 const REFRESH = 600; // seconds after which keys are fetched again, and revoked ones forgotten
 const LONGEST = 86_400; // seconds that a token may live
+const LARGEST = 65_536; // bytes of a key set
 
 const keySetUrl = new URL(AUTH_JWKS_URL);
 
@@ -19,7 +19,7 @@ const keySetUrl = new URL(AUTH_JWKS_URL);
 const keySet = createRemoteJWKSet(keySetUrl, {
   cacheMaxAge: Infinity,
   cooldownDuration: REFETCH * 1000,
-  ...(keySetUrl.hostname.endsWith(".localhost") && { [customFetch]: fetchFromHere }),
+  [customFetch]: fetchKeySet,
 });
 
 let refreshAt = Infinity; // milliseconds
@@ -35,6 +35,24 @@ async function refresh() {
   }
 }
 
+/** Fetches at most 64 KiB. A redirect is not followed: jose asks for that, and refuses its status. */
+async function fetchKeySet(url, options) {
+  if (keySetUrl.hostname.endsWith(".localhost")) return fetchFromHere(url, options);
+  const response = await fetch(url, options);
+  return new Response(await read(response.body ?? []), { status: response.status });
+}
+
+async function read(body) {
+  const parts = [];
+  let length = 0;
+  for await (const part of body) {
+    length += part.length;
+    if (length > LARGEST) throw new Error("it has more than 64 KiB");
+    parts.push(part);
+  }
+  return Buffer.concat(parts);
+}
+
 /**
  * The part of `fetch` that jose uses. Names under localhost mean this machine (RFC 6761 §6.3), but
  * some systems cannot resolve them.
@@ -47,7 +65,7 @@ function fetchFromHere(url, { headers, signal }) {
   const lookup = (_name, { all }, found) => (all ? found(null, here) : found(null, "127.0.0.1", 4));
   return new Promise((resolve, reject) => {
     get(url, { headers: Object.fromEntries(headers), lookup, signal }, (response) => {
-      text(response).then(
+      read(response).then(
         (body) => resolve(new Response(body, { status: response.statusCode })),
         reject,
       );

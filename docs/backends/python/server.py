@@ -20,6 +20,7 @@ LEEWAY = 60  # seconds that two clocks may differ
 REFETCH = 30  # seconds between two fetches
 REFRESH = 600  # seconds after which keys are fetched again, and revoked ones forgotten
 LONGEST = 86_400  # seconds that a token may live
+LARGEST = 65_536  # bytes of a key set
 
 
 class HereConnection(http.client.HTTPConnection):
@@ -42,7 +43,14 @@ class HereHandler(urllib.request.HTTPHandler):
         return self.do_open(HereConnection if here else http.client.HTTPConnection, request)
 
 
-OPENER = urllib.request.build_opener(HereHandler)
+class StayHandler(urllib.request.HTTPRedirectHandler):
+    """Follows no redirect: the party that can redirect must not choose the keys."""
+
+    def redirect_request(self, *_):
+        return None
+
+
+OPENER = urllib.request.build_opener(HereHandler, StayHandler)
 
 
 class NoKeySet(Exception):
@@ -65,11 +73,16 @@ class KeySet:
                 self.asked = time.monotonic()
                 try:
                     with OPENER.open(self.url, timeout=5) as response:
-                        document = json.load(response)
+                        document = response.read(LARGEST + 1)
+                    if len(document) > LARGEST:
+                        raise ValueError("it has more than 64 KiB")
+                    document = json.loads(document)
+                    if not isinstance(document, dict):
+                        raise ValueError("it is no object")
                     keys = jwt.PyJWKSet.from_dict(document).keys
                     self.keys = {key.key_id: key for key in keys if key.algorithm_name == "ES256"}
                     self.fetched = self.asked
-                except (OSError, ValueError, jwt.PyJWTError) as error:
+                except (OSError, ValueError, RecursionError, http.client.HTTPException, jwt.PyJWTError) as error:
                     reason = getattr(error, "reason", error)
                     if isinstance(reason, socket.gaierror):
                         name = urllib.parse.urlsplit(self.url).hostname
