@@ -229,7 +229,10 @@ declare namespace platform {
      * @example
      * void platform.reportError("the save file is unreadable", { slot: 3, bytes: 0 });
      */
-    reportError(message: string, metadata?: Json): Promise<void>;
+    reportError<Metadata>(
+      message: string,
+      metadata?: Json | (Metadata & AsJson<Metadata>),
+    ): Promise<void>;
 
     /** The version of the runtime on this page, such as `"1.4.0"`. */
     version: string;
@@ -382,9 +385,16 @@ declare namespace platform {
     forceRefresh?: boolean | null | undefined;
   }
 
-  /**
-   * Any JSON value. If its type is an `interface`, pass a copy: `{ ...value }`.
-   */
+  /** The type of a value if JSON has such values, else one that no value has. */
+  type AsJson<Value> = Value extends string | number | boolean | null | undefined
+    ? Value
+    : Value extends bigint | symbol | ((...values: never[]) => unknown)
+      ? never
+      : Value extends object
+        ? { readonly [Member in keyof Value]: AsJson<Value[Member]> }
+        : never;
+
+  /** Any JSON value. */
   type Json =
     | string
     | number

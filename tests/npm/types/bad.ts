@@ -62,6 +62,12 @@ platform.reportError("broken", { retry: () => {} });
 platform.reportError("broken", { points: 120n });
 // @ts-expect-error JSON has no symbols.
 platform.reportError("broken", [Symbol("a")]);
+interface Retry {
+  retry: () => void;
+}
+declare const retry: Retry;
+// @ts-expect-error JSON has no functions, also in an interface.
+platform.reportError("broken", { retry });
 // @ts-expect-error JSON has no maps.
 platform.reportError("broken", new Map([["slot", 3]]));
 

@@ -92,6 +92,16 @@ interface Save {
 }
 const save: Save = { slot: 3, name: "autumn" };
 void platform.reportError("slot", { ...save });
+void platform.reportError("slot", save);
+interface World {
+  saves: readonly Save[];
+  best?: Save | null;
+}
+void platform.reportError("world", { world: { saves: [save] } satisfies World });
+declare const world: World;
+void platform.reportError("world", world);
+declare const anything: platform.Json;
+void platform.reportError("anything", anything);
 
 // platform.PlatformError: told from other errors, and read.
 try {
