@@ -159,7 +159,14 @@ impl Authority {
         };
         let identifiers: Vec<_> = names.iter().cloned().map(Identifier::Dns).collect();
         let mut order = account.new_order(&NewOrder::new(&identifiers)).await?;
-        self.prove(&mut order, published).await?;
+        match self.prove(&mut order, published).await {
+            Ok(()) => {}
+            // The server may have failed to prove a name before it answers that it begins to.
+            Err(AuthorityError::Acme(error @ Error::Api(_))) => {
+                return Err(why_not_proved(order, Some(error)).await);
+            }
+            Err(error) => return Err(error),
+        }
         let status = order.poll_ready(&ASK_AGAIN).await;
         match status {
             Ok(OrderStatus::Ready) => {}
