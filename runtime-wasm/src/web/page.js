@@ -125,7 +125,8 @@ export class PlatformError extends Error {
  * @param {PlatformError} error
  * @param {string} slug
  */
-const hasType = ({ type }, slug) => type === slug || type.split(/[/#:]/).pop() === slug;
+const hasType = ({ type }, slug) =>
+  slug != "" && (type === slug || type.split(/[/#:]/).pop() === slug);
 
 /**
  * Returns a member that is a non-empty string.

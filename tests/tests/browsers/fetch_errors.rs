@@ -46,6 +46,12 @@ async fn a_problem_of_the_backend_arrives_as_platform_error(stage: Stage) {
         false
     ]);
     assert_eq!(stage.run(facts).await, expected);
+    let untyped = "return new platform.PlatformError(0, 'x', '', '').is('')";
+    assert_eq!(
+        stage.run(untyped).await,
+        json!(false),
+        "no type is no problem"
+    );
     for kind in kinds {
         let facts = stage.run(facts).await;
         assert_eq!(facts[5], json!(true), "{kind}");
