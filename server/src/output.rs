@@ -18,7 +18,7 @@ pub(crate) fn print(text: &str) -> bool {
     written.is_ok()
 }
 
-/// Writes a line to standard error. Nobody has to read it.
+/// Writes a line to standard error. It is no failure if that is closed.
 pub(crate) fn tell(line: &str) {
     let _ = writeln!(stderr().lock(), "{}", shown(line).replace('\n', " "));
 }
@@ -33,7 +33,7 @@ pub(crate) fn is_terminal() -> bool {
 pub(crate) fn progress(line: &str, is_last: bool) {
     let mut errors = stderr().lock();
     let line = shown(line);
-    // Nobody has to read it.
+    // It is no failure if that is closed.
     let _ = match (is_terminal(), is_last) {
         (true, false) => write!(errors, "\r\x1b[2K{line}"),
         (true, true) => writeln!(errors, "\r\x1b[2K{line}"),

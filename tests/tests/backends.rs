@@ -426,7 +426,7 @@ async fn every_language_gives_the_verdicts_of_the_verifier() {
     assert_eq!(complaints, [""; 0], "{}", complaints.join("\n"));
 }
 
-/// Whoever can redirect the request, or answer it, must not choose the keys, and takes no memory.
+/// A party that can redirect the request, or answer it, does not choose the keys, and takes no memory.
 #[tokio::test(flavor = "multi_thread")]
 async fn no_program_follows_a_redirect_or_reads_a_key_set_of_any_size() {
     let key = Signer::new(1, "first");
