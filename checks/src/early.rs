@@ -7,7 +7,7 @@ const WAITS: [&str; 4] = [
     "onDOMContentLoaded",
     "requestIdleCallback",
 ];
-/// Objects of which `platform` is a member, before the name.
+/// Objects that have `platform` as a member, before the name.
 const GLOBALS: [&str; 3] = ["window.", "globalThis.", "self."];
 /// A script that declares the name has a `platform` of its own.
 const DECLARES: [&str; 5] = ["const ", "let ", "var ", "function ", "class "];

@@ -126,7 +126,7 @@ pub fn warnings(index_html: &str) -> Vec<Warning> {
     warnings_at(index_html, ANYWHERE, NO_FILES)
 }
 
-/// Like [`warnings`], for a page whose scripts can be read.
+/// Like [`warnings`], for a page with scripts that can be read.
 #[must_use]
 pub fn warnings_with(index_html: &str, files: ReadFile<'_>) -> Vec<Warning> {
     warnings_at(index_html, ANYWHERE, files)

@@ -8,8 +8,8 @@ use platform_domain::project::{DeploymentWarning, Inspection};
 
 use crate::metadata::PageMetadata;
 
-/// Inspects the `page` that is shown at `address`, and the paths of the deployment's `files`, whose scripts
-/// `read` returns. This function blocks: a page of megabytes takes milliseconds.
+/// Inspects the `page` that is shown at `address`, and the paths of the deployment's `files`;
+/// `read` returns the text of a script. This function blocks: a page of megabytes takes milliseconds.
 #[must_use]
 pub fn inspect<File>(
     page: &[u8],
