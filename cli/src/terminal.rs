@@ -327,7 +327,7 @@ mod tests {
                         "stderr()",
                         "print!(",
                         "println!(",
-                        "dbg!(",
+                        concat!("dbg", "!("),
                         "/dev/tty",
                     ] {
                         let uses = text.matches(way).count();

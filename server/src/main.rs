@@ -1,7 +1,6 @@
 //! The server program: parses arguments, and runs the server or a command.
 
 mod commands;
-mod output;
 
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -36,6 +35,7 @@ use commands::doctor::DoctorCommand;
 use commands::events::EventsCommand;
 use commands::keys::KeysCommand;
 use commands::moving::MoveCommand;
+use commands::output;
 use commands::player::PlayerCommand;
 use commands::project::ProjectCommand;
 use commands::ready;

@@ -7,6 +7,7 @@ pub(crate) mod doctor;
 pub(crate) mod events;
 pub(crate) mod keys;
 pub(crate) mod moving;
+pub(crate) mod output;
 pub(crate) mod player;
 #[cfg(feature = "cluster")]
 pub(crate) mod progress;

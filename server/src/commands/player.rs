@@ -16,7 +16,8 @@ use platform_server::store::{Store, StoreError};
 use platform_server::web::client_address::Network;
 use uuid::Uuid;
 
-use crate::{Failure, output};
+use super::output;
+use crate::Failure;
 
 /// The maximum number of events in the output.
 const EVENTS: usize = 50;

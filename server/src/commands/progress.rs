@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use platform_server::app::moving::Teller;
 
-use crate::output;
+use super::output;
 
 /// Progress on standard error.
 pub(crate) struct OnStderr {

@@ -207,7 +207,7 @@ fn is_of_id(char: char) -> bool {
 
 /// What an element draws, together with what is in it and what it refers to.
 #[derive(Clone, Copy, Debug)]
-struct Drawn {
+struct DrawingCost {
     bytes: usize,
     depth: usize,
 }
@@ -217,13 +217,13 @@ struct Drawing<'a, 'text> {
     document: &'a Document<'text>,
     ids: HashMap<&'a str, NodeId>,
     /// The elements that were begun; `None` until they are complete.
-    measured: HashMap<NodeId, Option<Drawn>>,
+    measured: HashMap<NodeId, Option<DrawingCost>>,
 }
 
 impl<'a, 'text> Drawing<'a, 'text> {
     /// Returns what an element draws that is at `depth`; `None` if that is too much: it is too deep, or
     /// contains itself.
-    fn measure(&mut self, element: Node<'a, 'text>, depth: usize) -> Option<Drawn> {
+    fn measure(&mut self, element: Node<'a, 'text>, depth: usize) -> Option<DrawingCost> {
         let before = self.measured.get(&element.id()).copied();
         let drawn = match before {
             Some(complete) => complete?,
@@ -238,12 +238,12 @@ impl<'a, 'text> Drawing<'a, 'text> {
         (depth + drawn.depth <= MAX_DEPTH && drawn.bytes <= MAX_DRAWN_BYTES).then_some(drawn)
     }
 
-    fn measure_anew(&mut self, element: Node<'a, 'text>, depth: usize) -> Option<Drawn> {
-        let mut drawn = Drawn {
+    fn measure_anew(&mut self, element: Node<'a, 'text>, depth: usize) -> Option<DrawingCost> {
+        let mut drawn = DrawingCost {
             bytes: element.range().len() + LAYER_BYTES * layers(&element),
             depth: 0,
         };
-        let mut add = |part: Drawn| {
+        let mut add = |part: DrawingCost| {
             drawn.bytes += part.bytes;
             drawn.depth = drawn.depth.max(part.depth + 1);
         };

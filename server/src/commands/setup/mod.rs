@@ -16,7 +16,8 @@ use platform_server::domain::origin::{AUTH_LABEL, PlatformOrigin};
 use platform_server::entropy::Entropy;
 
 use self::files::Files;
-use crate::{Failure, output};
+use super::output;
+use crate::Failure;
 
 /// The name of a game that nobody has: only a wildcard record gives it an address.
 const ANY_GAME: &str = "setup--looks";
