@@ -202,6 +202,24 @@ fn behind(config: &mut Config) {
     config.operations_listen = Some("127.0.0.1:0".parse().unwrap());
 }
 
+/// The id under which the server has logged a request: that of its proxy, whatever a visitor has sent.
+async fn proxy_sets_the_request_id(kind: Kind, visitor: &Visitor, host: &str) {
+    let chosen = "X-Request-Id: chosen-by-a-visitor\r\nx-request-id: chosen-twice\r\n";
+    let mut seen = Vec::new();
+    for _ in 0..2 {
+        let answer = visitor.ask("GET /", host, chosen).await.to_lowercase();
+        assert!(!answer.contains("chosen"), "{kind:?}: {answer}");
+        let id = answer
+            .lines()
+            .find_map(|line| line.strip_prefix("x-request-id: "));
+        let id = id.unwrap().to_owned();
+        // The server's own have 22 characters.
+        assert!(id.len() >= 32, "{kind:?}: {id}");
+        seen.push(id);
+    }
+    assert_ne!(seen[0], seen[1], "{kind:?}");
+}
+
 /// Visits a platform whose games are on a site of their own.
 async fn visit_apart(kind: Kind) {
     let app = TestApp::with(|config: &mut Config| {
@@ -219,6 +237,7 @@ async fn visit_apart(kind: Kind) {
         let page = proxy.visitor.ask(&format!("GET {path}"), host, "").await;
         assert!(page.starts_with("HTTP/1.1 200"), "{kind:?}: {host}: {page}");
     }
+    proxy_sets_the_request_id(kind, &proxy.visitor, &game).await;
     proxy.visitor.is_redirected(&game).await;
     proxy.visitor.is_redirected(&host("auth")).await;
 }
@@ -231,6 +250,7 @@ async fn play(kind: Kind) {
     visitor.opens_pages().await;
     // A player comes back, and has the address that the proxy saw.
     visitor.comes_back().await;
+    proxy_sets_the_request_id(kind, visitor, "auth").await;
     let addresses = "SELECT coalesce(group_concat(address), '') FROM players";
     assert!(!app.sql_text(addresses).contains("203.0.113"), "{kind:?}");
 

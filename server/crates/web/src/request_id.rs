@@ -39,6 +39,13 @@ impl RequestId {
         well_formed.then(|| Self(value.clone()))
     }
 
+    /// Whether an id has the form of those that [`RequestId::generate`] makes. One of another form comes from
+    /// a proxy.
+    #[must_use]
+    pub fn is_generated(id: &str) -> bool {
+        id.len() == OWN_CHARS && URL_SAFE_NO_PAD.decode(id).is_ok()
+    }
+
     /// A placeholder if no id is known.
     #[must_use]
     pub const fn unknown() -> Self {

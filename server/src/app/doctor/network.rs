@@ -130,7 +130,7 @@ async fn visits(
     fetcher: &Fetcher,
 ) -> (Vec<Finding>, Option<Fetched>) {
     const CHECK: &str = "visit";
-    // A proxy passes it on, and the platform keeps it only from one that it trusts.
+    // A proxy passes it on or replaces it, and the platform keeps it only from one that it trusts.
     let id = RequestId::generate(&*patient.entropy);
     let auth = format!("{}{}", origin.auth_url(), paths::PLATFORM);
     let answered = match fetcher.get(&auth, Some(id.as_str())).await {
@@ -224,7 +224,8 @@ fn proxy(
 ) -> Finding {
     const CHECK: &str = "proxy";
     let trusted = &patient.config.trusted_proxies;
-    if answered.header("x-request-id") == Some(id.as_str()) {
+    let answered = answered.header("x-request-id");
+    if answered.is_some_and(|found| found == id.as_str() || !RequestId::is_generated(found)) {
         return Finding::fine(
             CHECK,
             "the server trusts it, so it knows visitors' addresses",
