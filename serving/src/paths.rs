@@ -27,6 +27,25 @@ pub fn is_reserved(path: &str) -> bool {
         let first = path.split('/').find(|segment| !segment.is_empty());
         return first.is_some_and(|first| first.as_bytes().eq_ignore_ascii_case(reserved));
     }
+    leads_below(path, &[&[reserved]])
+}
+
+/// Whether a path leads to where certificate authorities look for a proof that somebody controls a domain:
+/// `/.well-known/acme-challenge` (RFC 8555 §8.3) and `/.well-known/pki-validation` (CA/Browser Forum, Baseline
+/// Requirements, 3.2.2.4.18), in any spelling that a backend might interpret so.
+#[must_use]
+pub fn is_domain_validation(path: &str) -> bool {
+    // The full stop of the first segment may be encoded.
+    let may_be = path.contains(['%', '\\']) || path.contains("/.");
+    may_be
+        && leads_below(
+            path,
+            &[&[b".well-known"], &[b"acme-challenge", b"pki-validation"]],
+        )
+}
+
+/// Whether a path begins with these segments, each of which may be one of several, in any spelling.
+fn leads_below(path: &str, prefix: &[&[&[u8]]]) -> bool {
     decodings(path).iter().any(|plain| {
         let mut segments: Vec<&[u8]> = Vec::new();
         for segment in plain.split(|byte| matches!(byte, b'/' | b'\\')) {
@@ -37,9 +56,10 @@ pub fn is_reserved(path: &str) -> bool {
                 name => segments.push(name),
             }
         }
-        segments
-            .first()
-            .is_some_and(|first| first.eq_ignore_ascii_case(reserved))
+        let begins = |(segment, names): (&&[u8], &&[&[u8]])| {
+            names.iter().any(|name| segment.eq_ignore_ascii_case(name))
+        };
+        segments.len() >= prefix.len() && segments.iter().zip(prefix).all(begins)
     })
 }
 
@@ -135,6 +155,36 @@ mod tests {
             "/%zz",
         ] {
             assert!(!is_reserved(path), "{path}");
+        }
+    }
+
+    #[test]
+    fn where_authorities_look_for_proofs_is_known_in_every_spelling() {
+        for path in [
+            "/.well-known/acme-challenge/token",
+            "/.well-known/acme-challenge",
+            "/.well-known/pki-validation/file.txt",
+            "/.Well-Known/ACME-challenge/token",
+            "/%2ewell-known/acme-challenge/token",
+            "/%252ewell-known/acme%2Dchallenge/token",
+            "//.well-known//acme-challenge/token",
+            "/a/../.well-known/acme-challenge/token",
+            "/.well-known/x/../pki-validation/file.txt",
+            "/.well-known;a=b/acme-challenge;c/token",
+            "/\\.well-known\\acme-challenge\\token",
+        ] {
+            assert!(is_domain_validation(path), "{path}");
+        }
+        for path in [
+            "/",
+            "/.well-known",
+            "/.well-known/security.txt",
+            "/well-known/acme-challenge/token",
+            "/a/.well-known/acme-challenge/token",
+            "/.well-known/acme-challenges/token",
+            "/acme-challenge/.well-known",
+        ] {
+            assert!(!is_domain_validation(path), "{path}");
         }
     }
 

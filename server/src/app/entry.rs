@@ -15,6 +15,8 @@ use axum::http::uri::PathAndQuery;
 use axum::http::{HeaderMap, HeaderValue, Method, Request, StatusCode, Uri, header};
 use axum::response::{IntoResponse as _, Response};
 use platform_protocol::paths;
+use platform_protocol::problem::ProblemCode;
+use platform_serving::paths::is_domain_validation;
 use platform_telemetry::{Answered, Traced, TracedRequest};
 use tokio::time::Instant;
 use tower::ServiceExt as _;
@@ -254,6 +256,9 @@ impl App {
             };
             stay.is_of(arrival.context.client, game);
         }
+        if self.proves_platforms_name(&site, parts.uri.path()) {
+            return Target::Ready(ApiError::from(ProblemCode::NotFound).into_response());
+        }
         let router = match site {
             Site::Console => &self.routes.console,
             Site::Auth => &self.routes.auth,
@@ -286,6 +291,17 @@ impl App {
         };
         parts.extensions.insert(arrival.context.clone());
         Target::Router(router.clone())
+    }
+
+    /// Whether this is where a certificate authority looks for a proof that somebody controls a name of the
+    /// platform. A game that answered there, or redirected from there, could get a certificate for it. A
+    /// domain of a game's own belongs to the game's people, who may need it.
+    fn proves_platforms_name(&self, site: &Site, path: &str) -> bool {
+        let is_platforms = match site {
+            Site::Game(game) => !self.state.games.catalogue.is_at_domain(game),
+            Site::Console | Site::Auth | Site::Pane(_) => true,
+        };
+        is_domain_validation(path) && is_platforms
     }
 
     /// Returns what handles a request to a pane of the Build page. Without a session it shows

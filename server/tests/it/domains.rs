@@ -12,6 +12,7 @@ use platform_test_dns::{A, AAAA, RData, TestDns};
 use platform_test_ports::ReservedPort;
 use reqwest::{Method, StatusCode};
 use serde_json::{Value, json};
+use tokio::net::TcpListener;
 
 use crate::caller::{Caller, archive};
 use crate::operations;
@@ -480,6 +481,72 @@ async fn a_change_by_another_node_is_followed() {
     );
     app.learn_games().await;
     assert_eq!(problem(&app, "play.example").await, "unknown-host");
+}
+
+#[tokio::test]
+async fn a_game_proves_its_own_domain_to_authorities_and_no_name_of_the_platform() {
+    let dns = TestDns::start().await;
+    let app = app_of(&dns).await;
+    let (owner, _) = Caller::with_game(&app, "dev").await;
+    let proofs = [
+        "/.well-known/acme-challenge/token",
+        "/.well-known/pki-validation/proof.txt",
+    ];
+    let mut files: Vec<(&str, &[u8])> = vec![("index.html", b"x"), (".well-known/own", b"own")];
+    files.extend(proofs.map(|path| (path.trim_start_matches('/'), &b"proof"[..])));
+    for environment in ["prod", "dev"] {
+        let deployed = owner.deploy(environment, archive(&files)).await;
+        assert_eq!(deployed.status, 201, "{deployed:?}");
+    }
+    let preview = owner
+        .ask(Method::PUT, "/api/projects/game/previews/rings")
+        .header("content-type", "application/gzip")
+        .body(archive(&files));
+    assert_eq!(send(preview).await.status, 201);
+    active(&owner, &dns, "play.example").await;
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let backend = listener.local_addr().unwrap();
+    let answers = axum::Router::new().fallback(async || "proof");
+    tokio::spawn(async move { axum::serve(listener, answers).await });
+    let set_backend = async || {
+        let body = json!({ "url": format!("http://{backend}"), "paths": ["/.well-known/"] });
+        let path = "/api/projects/game/environments/prod/backend";
+        assert_eq!(owner.put(path, body).await.status, 200);
+    };
+    let lead = json!({ "canonical": true });
+    for step in ["files", "a backend", "a canonical domain"] {
+        match step {
+            "a backend" => set_backend().await,
+            "a canonical domain" => {
+                let path = format!("{ALL}/play.example");
+                assert_eq!(owner.put(&path, lead.clone()).await.status, 200);
+            }
+            _ => {}
+        }
+        for label in [
+            "game",
+            "dev-game",
+            "rings--game",
+            "pane-1--dev-game",
+            "",
+            "auth",
+        ] {
+            for path in proofs {
+                let encoded = path.replace("/.well", "/%2Ewell");
+                for path in [path, &encoded, &path.replacen('/', "//", 1)] {
+                    let answer = send(app.get(label, path)).await;
+                    assert_eq!(answer.status, 404, "{step}: {label} {path}");
+                }
+            }
+        }
+        for path in proofs {
+            let answer = send(at(&app, "play.example", path)).await;
+            assert_eq!(answer.status, 200, "{step}: {path}: {}", answer.text());
+        }
+        // All else below it is the game's.
+        let own = send(app.get("dev-game", "/.well-known/own")).await;
+        assert_eq!(own.text(), "own", "{step}");
+    }
 }
 
 #[tokio::test]

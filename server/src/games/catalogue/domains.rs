@@ -14,6 +14,14 @@ impl Catalogue {
         self.domains.load().get(name).cloned()
     }
 
+    /// Whether a game is at a domain of its own, and not at an address of the platform.
+    #[must_use]
+    pub fn is_at_domain(&self, game: &Game) -> bool {
+        let host = game.origin.split_once("://").map_or("", |(_, host)| host);
+        let name = host.split(':').next().unwrap_or_default();
+        self.at_domain(name).is_some()
+    }
+
     /// Returns an environment at each of its domains.
     #[must_use]
     pub fn at_domains_of(&self, slug: &str, environment: Environment) -> Vec<Arc<Game>> {
