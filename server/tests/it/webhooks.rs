@@ -9,6 +9,7 @@ use axum::response::IntoResponse as _;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use platform_server::clock::Clock as _;
+use platform_server::config::Config;
 use platform_server::domain::error_alert::WaitingAlert;
 use platform_test_ports::ReservedPort;
 use reqwest::Method;
@@ -121,6 +122,11 @@ async fn webhook(caller: &Caller<'_>) -> Value {
 
 /// Logs errors of these messages from a page of the game.
 async fn log(app: &TestApp, messages: &[&str]) {
+    log_as(app, None, messages).await;
+}
+
+/// Logs errors of these messages from a page of the game whose player has this token.
+async fn log_as(app: &TestApp, token: Option<&str>, messages: &[&str]) {
     let record = |message: &&str| json!({ "time": NOW, "level": "error", "source": "report", "message": message });
     let records: Vec<Value> = messages.iter().map(record).collect();
     let body = json!({ "page": "AAAAAAAAAAAAAAAAAAAAAA", "records": records });
@@ -128,6 +134,10 @@ async fn log(app: &TestApp, messages: &[&str]) {
         .request(Method::POST, "game", "/__platform/logs")
         .header("content-type", "application/json")
         .body(body.to_string());
+    let request = match token {
+        Some(token) => request.bearer_auth(token),
+        None => request,
+    };
     let sent = send(request).await;
     assert_eq!(sent.status, 204, "{}", sent.text());
 }
@@ -228,6 +238,49 @@ async fn a_new_error_and_one_that_came_back_are_told_with_a_signature() {
         webhook(&owner).await["last"]["status"] == 204
     })
     .await;
+}
+
+#[tokio::test]
+async fn errors_of_strangers_keep_back_no_alert_about_those_of_a_player() {
+    let usual = Config::default();
+    let app = TestApp::with(|config| {
+        config.log_rate = usual.log_rate;
+        config.log_rate_game = usual.log_rate_game;
+        config.log_bytes_rate = usual.log_bytes_rate;
+        config.log_bytes_rate_game = usual.log_bytes_rate_game;
+    })
+    .await;
+    let (owner, _) = Caller::with_game(&app, "prod").await;
+    let mut receiver = Receiver::start(&[]).await;
+    set(&owner, &receiver.url).await;
+    let letters = ["a", "b", "c", "d", "e", "f", "g", "h", "i", "j"];
+    let made_up: Vec<String> = letters
+        .iter()
+        .flat_map(|one| letters.map(|other| format!("Made up: {one}{other}")))
+        .collect();
+    let made_up: Vec<&str> = made_up.iter().map(String::as_str).collect();
+    for _ in 0..10 {
+        log(&app, &made_up).await;
+    }
+    let store = &app.running.state.platform.store;
+    eventually("they are not grouped", async || {
+        store.list_ungrouped(9).await.unwrap().is_empty()
+    })
+    .await;
+    let listed: Value = owner.get("/api/projects/game/error-groups").await.json();
+    assert_eq!(listed["groups"][0]["count"], 10, "{listed}");
+
+    // A player meets another error, and one that strangers have sent as well.
+    let token = app.request(Method::POST, "auth", "/token");
+    let token = send(token.header("origin", app.origin("game"))).await;
+    let real = ["It broke", made_up[99]];
+    log_as(&app, Some(&token.token()), &real).await;
+    let mut told = Vec::new();
+    while !real.iter().all(|real| told.iter().any(|told| told == real)) {
+        let event = receiver.next().await.event();
+        told.push(event["data"]["message"].as_str().unwrap().to_owned());
+    }
+    assert!(told.len() <= 7, "{told:?}");
 }
 
 #[tokio::test]

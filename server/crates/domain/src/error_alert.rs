@@ -9,9 +9,8 @@ use crate::clock::Millis;
 use crate::counting::{DAY, HOUR};
 use crate::error_group::{ErrorGroup, ErrorGroupId, ErrorState, Regrouped};
 
-/// The maximum number of alerts of an environment in an hour. Further ones are counted, and the
-/// next one tells how many.
-pub const ALERTS_PER_HOUR: u32 = 20;
+/// A group that this number of players met is not the work of one of them.
+const SEVERAL_PLAYERS: u64 = 3;
 /// The hours before the running one with whose mean it is compared.
 pub const HOURS_COMPARED: Millis = 24;
 /// How many errors an hour must have before a group is said to grow.
@@ -102,30 +101,63 @@ pub struct WaitingAlert {
     pub alert: NewAlert,
 }
 
+/// Who met the errors of a group. Anybody can send errors, with or without a player's token, so each class
+/// has a budget of its own: alerts about one keep back none about another.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum AlertClass {
+    /// Pages without a player's token alone.
+    Strangers,
+    /// One player, or two.
+    Few,
+    /// Several players.
+    Several,
+}
+
+impl AlertClass {
+    const fn of(players: u64) -> Self {
+        match players {
+            0 => Self::Strangers,
+            ..SEVERAL_PLAYERS => Self::Few,
+            _ => Self::Several,
+        }
+    }
+
+    /// The maximum number of alerts of an environment in an hour. Further ones are counted, and the
+    /// next one tells how many.
+    const fn hour_limit(self) -> u8 {
+        match self {
+            Self::Strangers => 5,
+            Self::Few | Self::Several => 20,
+        }
+    }
+}
+
 /// How many alerts an environment has had in an hour.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct AlertBudget {
     /// The hour.
     pub hour: Millis,
-    /// How many alerts it has had.
+    /// How many alerts it has had: a byte for each class of groups, that of strangers last.
     pub made: u32,
     /// How many were left out since the last one.
     pub left_out: u64,
 }
 
 impl AlertBudget {
-    /// Counts an alert. Returns how many were left out before it, or `None` if this one is.
-    fn admit(&mut self, now: Millis) -> Option<u64> {
+    /// Counts an alert. Returns whether there may be one.
+    fn admit(&mut self, class: AlertClass, now: Millis) -> bool {
         let hour = hour_of(now);
         if self.hour != hour {
             (self.hour, self.made) = (hour, 0);
         }
-        if self.made >= ALERTS_PER_HOUR {
-            self.left_out = self.left_out.saturating_add(1);
-            return None;
+        let mut made = self.made.to_le_bytes();
+        let of_class = &mut made[class as usize];
+        if *of_class >= class.hour_limit() {
+            return false;
         }
-        self.made += 1;
-        Some(std::mem::take(&mut self.left_out))
+        *of_class += 1;
+        self.made = u32::from_le_bytes(made);
+        true
     }
 }
 
@@ -139,8 +171,8 @@ const fn hour_of(at: Millis) -> Millis {
     at - at.rem_euclid(HOUR)
 }
 
-/// Returns the alerts about groups that were added to, and notes in those that grow that this was
-/// told. `before` are their errors by hour since [`counted_from`], without the new ones.
+/// Returns the alerts about groups that were added to, and notes in them what was told and what was left
+/// out. `before` are their errors by hour since [`counted_from`], without the new ones.
 pub fn make_alerts(
     regrouped: &mut Regrouped,
     before: &[(ErrorGroupId, Millis, u64)],
@@ -163,17 +195,28 @@ pub fn make_alerts(
             let sum = sum.fold(0, u64::saturating_add);
             grows(group, (in_hour, sum), now).then_some(AlertReason::Growing)
         });
-        let Some(reason) = told else { continue };
-        if reason == AlertReason::Growing {
+        if told == Some(AlertReason::Growing) {
             group.detail.grew_at = Some(now);
         }
-        if let Some(left_out) = budget.admit(now) {
-            alerts.push(NewAlert {
-                group: group.id,
-                reason,
-                detail: detail(group, in_hour, left_out),
-            });
+        // One that was left out is told with a later error, as soon as there is room for it.
+        let earlier = group.detail.untold.take();
+        let earlier = earlier.filter(|_| group.state == ErrorState::Open);
+        let Some(reason) = told.or(earlier) else {
+            continue;
+        };
+        if !budget.admit(AlertClass::of(group.players.count()), now) {
+            group.detail.untold = Some(reason);
+            if earlier.is_none() {
+                budget.left_out = budget.left_out.saturating_add(1);
+            }
+            continue;
         }
+        let left_out = std::mem::take(&mut budget.left_out);
+        alerts.push(NewAlert {
+            group: group.id,
+            reason,
+            detail: detail(group, in_hour, left_out),
+        });
     }
     alerts
 }
@@ -223,10 +266,14 @@ mod tests {
     }
 
     fn errors(number: u8, count: u32, at: Millis) -> Occurrences {
+        errors_of(number, count, at, Some(1))
+    }
+
+    fn errors_of(number: u8, count: u32, at: Millis, player: Option<u128>) -> Occurrences {
         let one = Occurrence {
             record: LogId::first_of(at),
             count,
-            player: Some(Uuid::from_u128(1)),
+            player: player.map(Uuid::from_u128),
             deployment: Some((Uuid::from_u128(5), Some(at))),
             engine: None,
             sample: Sample {
@@ -324,7 +371,7 @@ mod tests {
         let mut many = regroup(Vec::new(), (0, 0), new);
         let alerts = make_alerts(&mut many, &[], &mut budget, NOW);
         assert_eq!(alerts.len(), 20);
-        assert_eq!((budget.made, budget.left_out), (20, 5));
+        assert_eq!(budget.left_out, 5);
         let next = |number, budget: &mut AlertBudget| {
             let mut one = regroup(Vec::new(), (25, 0), vec![errors(number, 1, NOW)]);
             let alerts = make_alerts(&mut one, &[], budget, NOW + HOUR);
@@ -332,6 +379,58 @@ mod tests {
         };
         assert_eq!(next(30, &mut budget), 5);
         assert_eq!(next(31, &mut budget), 0);
+    }
+
+    #[test]
+    fn alerts_about_strangers_and_few_players_keep_back_none_about_others() {
+        let mut budget = AlertBudget::default();
+        let mut told = |from: u8, players: &[Option<u128>]| {
+            let numbers = from..from + 30;
+            let new = numbers.map(|number| {
+                let mut all = errors_of(number, 1, NOW, players[0]);
+                let rest = players[1..].iter().flatten();
+                all.players.extend(rest.map(|one| Uuid::from_u128(*one)));
+                all
+            });
+            let mut new = regroup(Vec::new(), (0, 0), new.collect());
+            make_alerts(&mut new, &[], &mut budget, NOW).len()
+        };
+        assert_eq!(told(1, &[None]), 5);
+        assert_eq!(told(40, &[Some(1)]), 20);
+        assert_eq!(told(80, &[Some(1), Some(2)]), 0);
+        assert_eq!(told(120, &[Some(1), Some(2), Some(3)]), 20);
+        assert_eq!(told(160, &[Some(4), Some(5), Some(6)]), 0);
+    }
+
+    #[test]
+    fn what_was_left_out_is_told_when_more_players_met_it_or_in_a_later_hour() {
+        let mut budget = AlertBudget::default();
+        let new = (1..=9).map(|number| errors_of(number, 1, NOW, None));
+        let mut new = regroup(Vec::new(), (0, 0), new.collect());
+        assert_eq!(make_alerts(&mut new, &[], &mut budget, NOW).len(), 5);
+        let is_untold = |group: &&ErrorGroup| group.detail.untold.is_some();
+        let untold: Vec<ErrorGroup> = new.groups.iter().filter(is_untold).cloned().collect();
+        assert_eq!((untold.len(), budget.left_out), (4, 4));
+        let mut again = |group: &ErrorGroup, player: Option<u128>, now: Millis| {
+            let more = errors_of(group.id.0[0], 1, now, player);
+            let mut more = regroup(vec![group.clone()], (9, 9), vec![more]);
+            let alerts = make_alerts(&mut more, &[], &mut budget, now);
+            let left_out = alerts.iter().map(|alert| alert.detail.left_out).sum();
+            (reasons(&alerts), left_out, more.groups.remove(0))
+        };
+        // It is not counted again.
+        let (told, _, same) = again(&untold[0], None, NOW + 1);
+        assert_eq!((told, same.detail.untold), (vec![], Some(AlertReason::New)));
+        // A player met it.
+        let (told, left_out, same) = again(&same, Some(1), NOW + 2);
+        assert_eq!((told, left_out), (vec![AlertReason::New], 4));
+        assert_eq!(again(&same, Some(1), NOW + 3).0, []);
+        let (told, left_out, _) = again(&untold[1], None, NOW + HOUR);
+        assert_eq!((told, left_out), (vec![AlertReason::New], 0));
+        // Somebody has looked at it.
+        let mut ignored = untold[2].clone();
+        ignored.decide(ErrorState::Ignored, None, NOW);
+        assert_eq!(again(&ignored, None, NOW + HOUR).0, []);
     }
 
     #[test]

@@ -165,6 +165,8 @@ pub struct GroupDetail {
     pub regressed_at: Option<Millis>,
     /// When an alert last told that it grows.
     pub grew_at: Option<Millis>,
+    /// What an alert would have told, if it was left out.
+    pub untold: Option<AlertReason>,
 }
 
 /// A group of errors of one environment.
