@@ -77,11 +77,11 @@ fn lower_case(name: &str) -> Cow<'_, str> {
 }
 
 impl Catalogue {
-    /// Whether the platform answers at this host name: that of the console, of auth, of an existing
-    /// game, preview or pane, or a domain in service.
+    /// Returns the site at this host name, at any port: the console, auth, an existing game, preview or
+    /// pane, or a domain in service.
     #[must_use]
-    pub fn answers_at(&self, name: &str) -> bool {
-        site(name, self, |_| true).is_some()
+    pub fn site_at(&self, name: &str) -> Option<Site> {
+        site(name, self, |_| true)
     }
 }
 

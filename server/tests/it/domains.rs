@@ -573,6 +573,12 @@ async fn the_operations_listener_says_which_names_may_have_a_certificate() {
         assert_eq!(body, "", "{query}");
         status
     };
+    // Nothing is deployed to production.
+    for name in ["game.platform.localhost", "play.example"] {
+        assert_eq!(may(&format!("?domain={name}")).await, 404, "{name}");
+    }
+    let deployed = owner.deploy("prod", archive(&[("index.html", b"x")]));
+    assert_eq!(deployed.await.status, 201);
     for (name, status) in [
         ("platform.localhost", 200),
         ("auth.platform.localhost", 200),

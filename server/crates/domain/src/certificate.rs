@@ -9,8 +9,8 @@ const HOUR: Millis = 60 * MINUTE;
 /// How long an order keeps others from ordering the same certificate. An order takes seconds; one whose
 /// server was killed is repeated after this.
 pub const ORDER_HOLDS: Millis = 3 * MINUTE;
-/// The time in which [`OrderLimits`] count.
-pub const ORDERS_COUNT_FOR: Millis = HOUR;
+/// The longest [`OrderBudget::period`]: the store forgets earlier orders.
+pub const LONGEST_BUDGET_PERIOD: Millis = 7 * 24 * HOUR;
 /// The wait after a first failure, which doubles with each further one.
 const FIRST_WAIT: Millis = MINUTE;
 /// The longest wait after a failure.
@@ -116,17 +116,57 @@ impl std::fmt::Debug for StoredAccount {
     }
 }
 
-/// How many orders may begin in an hour.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct OrderLimits {
-    /// For all names together.
-    pub in_total: u32,
-    /// For one name.
-    pub of_name: u32,
+/// A bound on orders: at most `limit` of those that are counted under `counter` begin in a `period`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct OrderBudget {
+    /// What is counted. Orders of different budgets never use up each other's.
+    pub counter: String,
+    /// How many orders there may be.
+    pub limit: u32,
+    /// For how long an order counts, [`LONGEST_BUDGET_PERIOD`] at most.
+    pub period: Millis,
+    /// Whether an order that fails counts as well.
+    pub counts_failures: bool,
+}
+
+impl OrderBudget {
+    /// At most `limit` orders in an hour, failed ones included.
+    #[must_use]
+    pub fn of_hour(counter: String, limit: u32) -> Self {
+        Self {
+            counter,
+            limit,
+            period: HOUR,
+            counts_failures: true,
+        }
+    }
+
+    /// At most `limit` certificates in seven days: an order that fails is none.
+    #[must_use]
+    pub fn of_week(counter: String, limit: u32) -> Self {
+        Self {
+            counter,
+            limit,
+            period: LONGEST_BUDGET_PERIOD,
+            counts_failures: false,
+        }
+    }
+
+    /// Returns when the next order may begin, if the budget is used up at `now`. `times` are those of
+    /// earlier orders under its counter, oldest first.
+    fn used_up_until(&self, times: &[Millis], now: Millis) -> Option<Millis> {
+        let still = times.iter().filter(|time| **time + self.period > now);
+        let counted: Vec<Millis> = still.copied().collect();
+        // The order that must no longer count before another one may begin.
+        let too_many = counted.len().checked_sub(self.limit as usize)?;
+        let ends = counted.get(too_many).map(|time| time + self.period);
+        // Without a limit above zero, there is no such order.
+        Some(ends.unwrap_or(now + self.period))
+    }
 }
 
 /// Whether an order may begin.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub enum OrderTurn {
     /// It has begun.
     Begun,
@@ -134,10 +174,15 @@ pub enum OrderTurn {
     Busy,
     /// Another server has obtained it since.
     Replaced,
-    /// Its own limit is reached, or earlier ones failed: not before this time.
+    /// Earlier ones failed: not before this time.
     Later(Millis),
-    /// The limit of all names is reached: not before this time.
-    Full(Millis),
+    /// A budget is used up.
+    Full {
+        /// What it counts.
+        counter: String,
+        /// Not before this time.
+        until: Millis,
+    },
 }
 
 /// Returns how long the next order waits after this many failures in a row.
@@ -147,12 +192,11 @@ pub fn wait_after(failures: u32) -> Millis {
     FIRST_WAIT.saturating_mul(1 << doubled).min(LONGEST_WAIT)
 }
 
-/// Decides whether an order of a name may begin at `now`. `times` are those of earlier orders that
-/// still count, oldest first; `of_name` those of them that were for this name.
+/// Decides whether an order may begin at `now`. Each budget comes with the times of the earlier orders
+/// under its counter, oldest first. The one that keeps the order back for longest is named.
 #[must_use]
 pub fn order_turn(
-    limits: OrderLimits,
-    (times, of_name): (&[Millis], &[Millis]),
+    budgets: &[(&OrderBudget, Vec<Millis>)],
     (busy_until, not_before): (Option<Millis>, Option<Millis>),
     now: Millis,
 ) -> OrderTurn {
@@ -162,20 +206,14 @@ pub fn order_turn(
     if let Some(until) = not_before.filter(|until| *until > now) {
         return OrderTurn::Later(until);
     }
-    // The order that must no longer count before another one may begin.
-    let ends = |times: &[Millis], limit: u32| {
-        let too_many = times.len().checked_sub(limit as usize)?;
-        let ends = times.get(too_many).map(|time| time + ORDERS_COUNT_FOR);
-        // Without a limit above zero, there is no such order.
-        Some(ends.unwrap_or(now + ORDERS_COUNT_FOR))
-    };
-    if let Some(until) = ends(of_name, limits.of_name) {
-        return OrderTurn::Later(until);
+    let used_up = budgets.iter().filter_map(|(budget, times)| {
+        let until = budget.used_up_until(times, now)?;
+        Some((until, budget.counter.clone()))
+    });
+    match used_up.max_by_key(|(until, _)| *until) {
+        Some((until, counter)) => OrderTurn::Full { counter, until },
+        None => OrderTurn::Begun,
     }
-    if let Some(until) = ends(times, limits.in_total) {
-        return OrderTurn::Full(until);
-    }
-    OrderTurn::Begun
 }
 
 #[cfg(test)]
@@ -215,27 +253,44 @@ mod tests {
 
     #[test]
     fn orders_are_few_and_wait_for_what_keeps_them_back() {
-        let limits = OrderLimits {
-            in_total: 3,
-            of_name: 2,
+        let all = OrderBudget::of_hour("all".to_owned(), 3);
+        let one = OrderBudget::of_hour("one".to_owned(), 2);
+        let turn = |times: &[Millis], of_one: &[Millis]| {
+            let budgets = [(&all, times.to_vec()), (&one, of_one.to_vec())];
+            order_turn(&budgets, (None, None), 100)
         };
-        let turn = |times: &[Millis], of_name: &[Millis]| {
-            order_turn(limits, (times, of_name), (None, None), 100)
+        let full = |counter: &str, until| OrderTurn::Full {
+            counter: counter.to_owned(),
+            until,
         };
         assert_eq!(turn(&[], &[]), OrderTurn::Begun);
         assert_eq!(turn(&[1, 2], &[2]), OrderTurn::Begun);
-        assert_eq!(turn(&[1, 2], &[1, 2]), OrderTurn::Later(HOUR + 1));
-        assert_eq!(turn(&[1, 2, 3], &[2]), OrderTurn::Full(HOUR + 1));
-        assert_eq!(turn(&[1, 2, 3, 4], &[2]), OrderTurn::Full(HOUR + 2));
-        let nothing = OrderLimits {
-            in_total: 0,
-            ..limits
-        };
-        let turn = order_turn(nothing, (&[], &[]), (None, None), 100);
-        assert_eq!(turn, OrderTurn::Full(HOUR + 100));
-        let held = |busy, not_before| order_turn(limits, (&[], &[]), (busy, not_before), 100);
+        assert_eq!(turn(&[1, 2], &[1, 2]), full("one", HOUR + 1));
+        assert_eq!(turn(&[1, 2, 3], &[2]), full("all", HOUR + 1));
+        assert_eq!(turn(&[1, 2, 3, 4], &[2, 3]), full("all", HOUR + 2));
+        let nothing = OrderBudget::of_hour("none".to_owned(), 0);
+        let turn = order_turn(&[(&nothing, Vec::new())], (None, None), 100);
+        assert_eq!(turn, full("none", HOUR + 100));
+        let held = |busy, not_before| order_turn(&[], (busy, not_before), 100);
         assert_eq!(held(Some(101), None), OrderTurn::Busy);
         assert_eq!(held(None, Some(101)), OrderTurn::Later(101));
         assert_eq!(held(Some(100), Some(100)), OrderTurn::Begun);
+    }
+
+    #[test]
+    fn an_order_counts_for_the_period_of_each_budget() {
+        let hour = OrderBudget::of_hour("hour".to_owned(), 1);
+        let week = OrderBudget::of_week("week".to_owned(), 2);
+        let turn = |times: &[Millis], now| {
+            let budgets = [(&hour, times.to_vec()), (&week, times.to_vec())];
+            order_turn(&budgets, (None, None), now)
+        };
+        assert_eq!(turn(&[0], HOUR), OrderTurn::Begun);
+        let full = OrderTurn::Full {
+            counter: "week".to_owned(),
+            until: 7 * DAY,
+        };
+        assert_eq!(turn(&[0, HOUR], 3 * HOUR), full);
+        assert_eq!(turn(&[0, HOUR], 7 * DAY), OrderTurn::Begun);
     }
 }

@@ -1,16 +1,30 @@
 //! The requirements on certificates of an ACME server.
 
 use platform_domain::certificate::{
-    ORDER_HOLDS, ORDERS_COUNT_FOR, OrderLimits, OrderTurn, StoredAccount, StoredCertificate,
+    LONGEST_BUDGET_PERIOD, ORDER_HOLDS, OrderBudget, OrderTurn, StoredAccount, StoredCertificate,
     wait_after,
 };
 
 use super::{Handles, NOW, Place};
 
-const LIMITS: OrderLimits = OrderLimits {
-    in_total: 4,
-    of_name: 2,
-};
+const HOUR: i64 = 60 * 60 * 1_000;
+/// The orders in an hour, of all names and of one.
+const LIMITS: (u32, u32) = (4, 2);
+
+fn budgets(name: &str) -> [OrderBudget; 2] {
+    let (in_total, of_name) = LIMITS;
+    [
+        OrderBudget::of_hour("all".to_owned(), in_total),
+        OrderBudget::of_hour(name.to_owned(), of_name),
+    ]
+}
+
+fn full(counter: &str, until: i64) -> OrderTurn {
+    OrderTurn::Full {
+        counter: counter.to_owned(),
+        until,
+    }
+}
 
 fn certificate(name: &str) -> StoredCertificate {
     StoredCertificate {
@@ -75,7 +89,9 @@ pub async fn an_order_keeps_others_waiting_until_it_ends(place: &dyn Place) {
     let begin = async |name: &str, now| {
         let known = store.find_certificate(name).await.unwrap();
         let known = known.map(|known| known.obtained_at);
-        store.begin_order(name, known, LIMITS, now).await.unwrap()
+        let budgets = budgets(name);
+        let turn = store.begin_order(name, known, &budgets, now).await;
+        turn.unwrap()
     };
     assert_eq!(begin("a.example", NOW).await, OrderTurn::Begun);
     assert_eq!(begin("a.example", NOW + 1).await, OrderTurn::Busy);
@@ -95,7 +111,7 @@ pub async fn what_another_server_has_obtained_since_is_not_ordered_again(place: 
     let store = place.open().await;
     let begin = async |known| {
         store
-            .begin_order("a.example", known, LIMITS, NOW)
+            .begin_order("a.example", known, &budgets("a.example"), NOW)
             .await
             .unwrap()
     };
@@ -110,7 +126,8 @@ pub async fn what_another_server_has_obtained_since_is_not_ordered_again(place: 
 pub async fn orders_are_limited_in_total_and_for_each_name(place: &dyn Place) {
     let store = place.open().await;
     let order = async |name: &str, now| {
-        let turn = store.begin_order(name, Some(NOW), LIMITS, now).await;
+        let budgets = budgets(name);
+        let turn = store.begin_order(name, Some(NOW), &budgets, now).await;
         let turn = turn.unwrap();
         if turn == OrderTurn::Begun {
             store.put_certificate(certificate(name)).await.unwrap();
@@ -119,30 +136,56 @@ pub async fn orders_are_limited_in_total_and_for_each_name(place: &dyn Place) {
     };
     assert_eq!(order("a.example", NOW).await, OrderTurn::Begun);
     assert_eq!(order("a.example", NOW + 1).await, OrderTurn::Begun);
-    let ends = NOW + ORDERS_COUNT_FOR;
-    assert_eq!(order("a.example", NOW + 2).await, OrderTurn::Later(ends));
+    let ends = NOW + HOUR;
+    assert_eq!(order("a.example", NOW + 2).await, full("a.example", ends));
     assert_eq!(order("b.example", NOW + 2).await, OrderTurn::Begun);
     assert_eq!(order("c.example", NOW + 3).await, OrderTurn::Begun);
-    assert_eq!(order("d.example", NOW + 4).await, OrderTurn::Full(ends));
-    assert_eq!(order("d.example", ends - 1).await, OrderTurn::Full(ends));
+    assert_eq!(order("d.example", NOW + 4).await, full("all", ends));
+    assert_eq!(order("d.example", ends - 1).await, full("all", ends));
     assert_eq!(order("d.example", ends).await, OrderTurn::Begun);
-    assert_eq!(order("e.example", ends).await, OrderTurn::Full(ends + 1));
+    assert_eq!(order("e.example", ends).await, full("all", ends + 1));
+}
+
+pub async fn orders_of_one_budget_leave_others_as_they_are(place: &dyn Place) {
+    let store = place.open().await;
+    let order = async |name: &str, budget: &OrderBudget, now| {
+        let budgets = [budget.clone()];
+        let turn = store.begin_order(name, Some(NOW), &budgets, now).await;
+        turn.unwrap()
+    };
+    let one = OrderBudget::of_hour("one".to_owned(), 1);
+    let other = OrderBudget::of_hour("other".to_owned(), 1);
+    assert_eq!(order("a.example", &one, NOW).await, OrderTurn::Begun);
+    let used_up = full("one", NOW + HOUR);
+    assert_eq!(order("b.example", &one, NOW).await, used_up);
+    assert_eq!(order("b.example", &other, NOW).await, OrderTurn::Begun);
+
+    // Certificates count for a week; what failed is none.
+    let week = OrderBudget::of_week("week".to_owned(), 1);
+    assert_eq!(order("c.example", &week, NOW).await, OrderTurn::Begun);
+    let used_up = full("week", NOW + LONGEST_BUDGET_PERIOD);
+    assert_eq!(order("d.example", &week, NOW + 1).await, used_up);
+    let both = [one.clone(), week.clone()];
+    let failed = store.fail_order("c.example", &both, NOW + 1).await;
+    failed.unwrap();
+    assert_eq!(order("d.example", &week, NOW + 2).await, OrderTurn::Begun);
+    let used_up = full("one", NOW + HOUR);
+    assert_eq!(order("e.example", &one, NOW + 2).await, used_up);
+    let later = NOW + 2 + LONGEST_BUDGET_PERIOD;
+    assert_ne!(order("e.example", &week, later - 1).await, OrderTurn::Begun);
+    assert_eq!(order("e.example", &week, later).await, OrderTurn::Begun);
 }
 
 pub async fn failed_orders_wait_longer_and_a_certificate_forgets_them(place: &dyn Place) {
     let store = place.open().await;
-    let limits = OrderLimits {
-        in_total: 100,
-        of_name: 100,
-    };
     let begin = async |now| {
-        let turn = store.begin_order("a.example", Some(NOW), limits, now).await;
+        let turn = store.begin_order("a.example", Some(NOW), &[], now).await;
         turn.unwrap()
     };
     let mut now = NOW;
     for failures in 1..=6 {
         assert_eq!(begin(now).await, OrderTurn::Begun, "{failures}");
-        let not_before = store.fail_order("a.example", now).await.unwrap();
+        let not_before = store.fail_order("a.example", &[], now).await.unwrap();
         assert_eq!(not_before, now + wait_after(failures));
         assert_eq!(begin(not_before - 1).await, OrderTurn::Later(not_before));
         now = not_before;
@@ -153,7 +196,7 @@ pub async fn failed_orders_wait_longer_and_a_certificate_forgets_them(place: &dy
         .await
         .unwrap();
     assert_eq!(begin(now).await, OrderTurn::Begun);
-    let not_before = store.fail_order("a.example", now).await.unwrap();
+    let not_before = store.fail_order("a.example", &[], now).await.unwrap();
     assert_eq!(not_before, now + wait_after(1));
 }
 
@@ -162,7 +205,7 @@ pub async fn a_challenge_is_answered_until_it_ends(place: &dyn Place) {
     let find = async |name: &str, now| store.find_challenge(name, now).await.unwrap();
     assert_eq!(find("a.example", NOW).await, None);
     let begun = store
-        .begin_order("a.example", None, LIMITS, NOW)
+        .begin_order("a.example", None, &budgets("a.example"), NOW)
         .await
         .unwrap();
     assert_eq!(begun, OrderTurn::Begun);
@@ -180,11 +223,11 @@ pub async fn a_challenge_is_answered_until_it_ends(place: &dyn Place) {
     assert_eq!(find("b.example", NOW).await, None);
     // It says nothing about the order.
     let turn = store
-        .begin_order("a.example", None, LIMITS, NOW)
+        .begin_order("a.example", None, &budgets("a.example"), NOW)
         .await
         .unwrap();
     assert_eq!(turn, OrderTurn::Busy);
-    store.fail_order("a.example", NOW).await.unwrap();
+    store.fail_order("a.example", &[], NOW).await.unwrap();
     assert_eq!(find("a.example", NOW + 1).await, None);
     put([3; 32], NOW + 10).await;
     store
@@ -229,14 +272,13 @@ pub async fn of_many_orders_at_once_one_begins(place: &dyn Place) {
             let store = handles.next();
             tokio::spawn(async move {
                 let turn = store
-                    .begin_order("a.example", None, LIMITS, NOW)
+                    .begin_order("a.example", None, &budgets("a.example"), NOW)
                     .await
                     .unwrap();
                 let name = format!("{number}.example");
-                (
-                    turn,
-                    store.begin_order(&name, None, LIMITS, NOW).await.unwrap(),
-                )
+                let budgets = budgets(&name);
+                let other = store.begin_order(&name, None, &budgets, NOW).await;
+                (turn, other.unwrap())
             })
         })
         .collect();
@@ -246,5 +288,5 @@ pub async fn of_many_orders_at_once_one_begins(place: &dyn Place) {
         same += u32::from(turn == OrderTurn::Begun);
         others += u32::from(other == OrderTurn::Begun);
     }
-    assert_eq!((same, others), (1, LIMITS.in_total - 1));
+    assert_eq!((same, others), (1, LIMITS.0 - 1));
 }

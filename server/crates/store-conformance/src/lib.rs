@@ -103,6 +103,7 @@ macro_rules! suite {
                 an_order_keeps_others_waiting_until_it_ends
                 what_another_server_has_obtained_since_is_not_ordered_again
                 orders_are_limited_in_total_and_for_each_name
+                orders_of_one_budget_leave_others_as_they_are
                 failed_orders_wait_longer_and_a_certificate_forgets_them
                 a_challenge_is_answered_until_it_ends
                 an_account_is_created_once_and_replaced_knowingly

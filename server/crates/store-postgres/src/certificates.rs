@@ -2,7 +2,7 @@
 
 use async_trait::async_trait;
 use platform_domain::certificate::{
-    CertificateSummary, ORDER_HOLDS, ORDERS_COUNT_FOR, OrderLimits, OrderTurn, StoredAccount,
+    CertificateSummary, LONGEST_BUDGET_PERIOD, ORDER_HOLDS, OrderBudget, OrderTurn, StoredAccount,
     StoredCertificate, order_turn, wait_after,
 };
 use platform_domain::clock::Millis;
@@ -69,14 +69,19 @@ impl CertificateStore for PostgresStore {
         &self,
         name: &str,
         known: Option<Millis>,
-        limits: OrderLimits,
+        budgets: &[OrderBudget],
         now: Millis,
     ) -> Result<OrderTurn, StoreError> {
-        transact!(self.main, transaction => begin_order(&transaction, name, known, limits, now))
+        transact!(self.main, transaction => begin_order(&transaction, name, known, budgets, now))
     }
 
-    async fn fail_order(&self, name: &str, now: Millis) -> Result<Millis, StoreError> {
-        transact!(self.main, transaction => fail_order(&transaction, name, now))
+    async fn fail_order(
+        &self,
+        name: &str,
+        budgets: &[OrderBudget],
+        now: Millis,
+    ) -> Result<Millis, StoreError> {
+        transact!(self.main, transaction => fail_order(&transaction, name, budgets, now))
     }
 
     async fn put_challenge(
@@ -213,7 +218,7 @@ async fn begin_order(
     transaction: &Transaction,
     name: &str,
     known: Option<Millis>,
-    limits: OrderLimits,
+    budgets: &[OrderBudget],
     now: Millis,
 ) -> Result<OrderTurn, Error> {
     transaction
@@ -222,27 +227,10 @@ async fn begin_order(
             &[],
         )
         .await?;
-    let ended = now - ORDERS_COUNT_FOR;
-    transaction
-        .execute(
-            "DELETE FROM certificate_order_times WHERE begun_at <= $1",
-            &[&ended],
-        )
-        .await?;
-    let rows = transaction
-        .rows(
-            "SELECT begun_at, name = $1 FROM certificate_order_times ORDER BY begun_at, id",
-            &[&name],
-        )
-        .await?;
-    let mut times = Vec::new();
-    let mut of_name = Vec::new();
-    for row in &rows {
-        let begun: Millis = get(row, 0)?;
-        times.push(begun);
-        if get(row, 1)? {
-            of_name.push(begun);
-        }
+    forget_what_has_ended(transaction, now).await?;
+    let mut counted = Vec::new();
+    for budget in budgets {
+        counted.push((budget, times(transaction, &budget.counter).await?));
     }
     let row = transaction
         .row(
@@ -265,15 +253,17 @@ async fn begin_order(
     if there > known {
         return Ok(OrderTurn::Replaced);
     }
-    let turn = order_turn(limits, (&times, &of_name), held, now);
+    let turn = order_turn(&counted, held, now);
     if turn == OrderTurn::Begun {
         let busy_until = now + ORDER_HOLDS;
-        transaction
-            .execute(
-                "INSERT INTO certificate_order_times (name, begun_at) VALUES ($1, $2)",
-                &[&name, &now],
-            )
-            .await?;
+        for budget in budgets {
+            transaction
+                .execute(
+                    "INSERT INTO certificate_order_times (name, begun_at) VALUES ($1, $2)",
+                    &[&budget.counter, &now],
+                )
+                .await?;
+        }
         transaction
             .execute(
                 "INSERT INTO certificate_orders (name, busy_until) VALUES ($1, $2)
@@ -285,7 +275,51 @@ async fn begin_order(
     Ok(turn)
 }
 
-async fn fail_order(transaction: &Transaction, name: &str, now: Millis) -> Result<Millis, Error> {
+/// Removes orders that no budget counts any more, and challenges of names whose certificate has another
+/// name.
+async fn forget_what_has_ended(transaction: &Transaction, now: Millis) -> Result<(), Error> {
+    transaction
+        .execute(
+            "DELETE FROM certificate_order_times WHERE begun_at <= $1",
+            &[&(now - LONGEST_BUDGET_PERIOD)],
+        )
+        .await?;
+    transaction
+        .execute(
+            "DELETE FROM certificate_orders
+             WHERE challenge_until <= $1 AND busy_until IS NULL AND failures = 0",
+            &[&now],
+        )
+        .await
+        .map(drop)
+}
+
+/// The times of the orders under a counter, oldest first.
+async fn times(transaction: &Transaction, counter: &str) -> Result<Vec<Millis>, Error> {
+    let rows = transaction
+        .rows(
+            "SELECT begun_at FROM certificate_order_times WHERE name = $1 ORDER BY begun_at, id",
+            &[&counter],
+        )
+        .await?;
+    rows.iter().map(|row| get(row, 0)).collect()
+}
+
+async fn fail_order(
+    transaction: &Transaction,
+    name: &str,
+    budgets: &[OrderBudget],
+    now: Millis,
+) -> Result<Millis, Error> {
+    for budget in budgets.iter().filter(|budget| !budget.counts_failures) {
+        transaction
+            .execute(
+                "DELETE FROM certificate_order_times WHERE id =
+                     (SELECT max(id) FROM certificate_order_times WHERE name = $1)",
+                &[&budget.counter],
+            )
+            .await?;
+    }
     let row = transaction
         .row(
             "INSERT INTO certificate_orders AS known (name, failures) VALUES ($1, 1)

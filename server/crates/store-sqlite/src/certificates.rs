@@ -2,7 +2,7 @@
 
 use async_trait::async_trait;
 use platform_domain::certificate::{
-    CertificateSummary, ORDER_HOLDS, ORDERS_COUNT_FOR, OrderLimits, OrderTurn, StoredAccount,
+    CertificateSummary, LONGEST_BUDGET_PERIOD, ORDER_HOLDS, OrderBudget, OrderTurn, StoredAccount,
     StoredCertificate, order_turn, wait_after,
 };
 use platform_domain::clock::Millis;
@@ -47,19 +47,24 @@ impl CertificateStore for SqliteStore {
         &self,
         name: &str,
         known: Option<Millis>,
-        limits: OrderLimits,
+        budgets: &[OrderBudget],
         now: Millis,
     ) -> Result<OrderTurn, StoreError> {
-        let name = name.to_owned();
+        let (name, budgets) = (name.to_owned(), budgets.to_vec());
         self.main
-            .write(move |connection| begin_order(connection, &name, known, limits, now))
+            .write(move |connection| begin_order(connection, &name, known, &budgets, now))
             .await
     }
 
-    async fn fail_order(&self, name: &str, now: Millis) -> Result<Millis, StoreError> {
-        let name = name.to_owned();
+    async fn fail_order(
+        &self,
+        name: &str,
+        budgets: &[OrderBudget],
+        now: Millis,
+    ) -> Result<Millis, StoreError> {
+        let (name, budgets) = (name.to_owned(), budgets.to_vec());
         self.main
-            .write(move |connection| fail_order(connection, &name, now))
+            .write(move |connection| fail_order(connection, &name, &budgets, now))
             .await
     }
 
@@ -208,7 +213,7 @@ fn begin_order(
     connection: &Connection,
     name: &str,
     known: Option<Millis>,
-    limits: OrderLimits,
+    budgets: &[OrderBudget],
     now: Millis,
 ) -> Result<OrderTurn, Error> {
     let there: Option<Millis> = connection
@@ -218,32 +223,25 @@ fn begin_order(
     if there > known {
         return Ok(OrderTurn::Replaced);
     }
-    connection
-        .prepare_cached("DELETE FROM certificate_order_times WHERE begun_at <= ?1")?
-        .execute([now - ORDERS_COUNT_FOR])?;
-    let mut times = Vec::new();
-    let mut of_name = Vec::new();
-    let mut statement = connection.prepare_cached(
-        "SELECT begun_at, name FROM certificate_order_times ORDER BY begun_at, id",
-    )?;
-    let mut rows = statement.query([])?;
-    while let Some(row) = rows.next()? {
-        let (begun, whose): (Millis, String) = (row.get(0)?, row.get(1)?);
-        times.push(begun);
-        if whose == name {
-            of_name.push(begun);
-        }
+    forget_what_has_ended(connection, now)?;
+    let mut counted = Vec::new();
+    for budget in budgets {
+        counted.push((budget, times(connection, &budget.counter)?));
     }
     let held: (Option<Millis>, Option<Millis>) = connection
         .prepare_cached("SELECT busy_until, not_before FROM certificate_orders WHERE name = ?1")?
         .query_row([name], |row| Ok((row.get(0)?, row.get(1)?)))
         .optional()?
         .unwrap_or_default();
-    let turn = order_turn(limits, (&times, &of_name), held, now);
+    let turn = order_turn(&counted, held, now);
     if turn == OrderTurn::Begun {
-        connection
-            .prepare_cached("INSERT INTO certificate_order_times (name, begun_at) VALUES (?1, ?2)")?
-            .execute(params![name, now])?;
+        for budget in budgets {
+            connection
+                .prepare_cached(
+                    "INSERT INTO certificate_order_times (name, begun_at) VALUES (?1, ?2)",
+                )?
+                .execute(params![budget.counter, now])?;
+        }
         connection
             .prepare_cached(
                 "INSERT INTO certificate_orders (name, busy_until) VALUES (?1, ?2)
@@ -254,7 +252,44 @@ fn begin_order(
     Ok(turn)
 }
 
-fn fail_order(connection: &Connection, name: &str, now: Millis) -> Result<Millis, Error> {
+/// Removes orders that no budget counts any more, and challenges of names whose certificate has another
+/// name.
+fn forget_what_has_ended(connection: &Connection, now: Millis) -> Result<(), Error> {
+    connection
+        .prepare_cached("DELETE FROM certificate_order_times WHERE begun_at <= ?1")?
+        .execute([now - LONGEST_BUDGET_PERIOD])?;
+    connection
+        .prepare_cached(
+            "DELETE FROM certificate_orders
+             WHERE challenge_until <= ?1 AND busy_until IS NULL AND failures = 0",
+        )?
+        .execute([now])?;
+    Ok(())
+}
+
+/// The times of the orders under a counter, oldest first.
+fn times(connection: &Connection, counter: &str) -> Result<Vec<Millis>, Error> {
+    let mut statement = connection.prepare_cached(
+        "SELECT begun_at FROM certificate_order_times WHERE name = ?1 ORDER BY begun_at, id",
+    )?;
+    let times = statement.query_map([counter], |row| row.get(0))?;
+    Ok(times.collect::<Result<_, _>>()?)
+}
+
+fn fail_order(
+    connection: &Connection,
+    name: &str,
+    budgets: &[OrderBudget],
+    now: Millis,
+) -> Result<Millis, Error> {
+    for budget in budgets.iter().filter(|budget| !budget.counts_failures) {
+        connection
+            .prepare_cached(
+                "DELETE FROM certificate_order_times WHERE id =
+                     (SELECT max(id) FROM certificate_order_times WHERE name = ?1)",
+            )?
+            .execute([&budget.counter])?;
+    }
     let failures: u32 = connection
         .prepare_cached(
             "INSERT INTO certificate_orders (name, failures) VALUES (?1, 1)

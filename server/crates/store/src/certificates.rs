@@ -3,7 +3,7 @@
 
 use async_trait::async_trait;
 use platform_domain::certificate::{
-    CertificateSummary, OrderLimits, OrderTurn, StoredAccount, StoredCertificate,
+    CertificateSummary, OrderBudget, OrderTurn, StoredAccount, StoredCertificate,
 };
 use platform_domain::clock::Millis;
 
@@ -25,19 +25,25 @@ pub trait CertificateStore: Send + Sync {
     /// Removes the certificate of this name.
     async fn remove_certificate(&self, name: &str) -> Result<(), StoreError>;
 
-    /// Begins an order of a certificate, if none is going on, if limits allow it, and if earlier
-    /// failures do not hold it back. `known` is when the one that shall be replaced was obtained: if
-    /// another server has obtained one since, no order begins.
+    /// Begins an order of a certificate, if none is going on, if every budget allows it, and if earlier
+    /// failures do not hold it back; it then counts in each of these budgets. `known` is when the one that
+    /// shall be replaced was obtained: if another server has obtained one since, no order begins.
     async fn begin_order(
         &self,
         name: &str,
         known: Option<Millis>,
-        limits: OrderLimits,
+        budgets: &[OrderBudget],
         now: Millis,
     ) -> Result<OrderTurn, StoreError>;
 
-    /// Ends an order that failed at `now`. Returns from when the next one may begin.
-    async fn fail_order(&self, name: &str, now: Millis) -> Result<Millis, StoreError>;
+    /// Ends an order that failed at `now`. `budgets` are those with which it began: it counts no longer
+    /// in those that count no failures. Returns from when the next one may begin.
+    async fn fail_order(
+        &self,
+        name: &str,
+        budgets: &[OrderBudget],
+        now: Millis,
+    ) -> Result<Millis, StoreError>;
 
     /// Keeps the digest with which any server answers the challenge for this name (RFC 8737 §3), until
     /// `until`.

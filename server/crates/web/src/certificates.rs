@@ -106,6 +106,16 @@ impl Certificate {
         verify_server_name(&parsed, &name).is_ok()
     }
 
+    /// Whether it is for this name, or for all names one label below a host, written `*.<host>`.
+    #[must_use]
+    pub fn covers(&self, name: &str) -> bool {
+        match name.strip_prefix('*') {
+            // Any label stands for all.
+            Some(rest) => self.is_for(&format!("any{rest}")),
+            None => self.is_for(name),
+        }
+    }
+
     /// Returns the chain and the key, as `rustls` uses them.
     #[must_use]
     pub fn key(&self) -> Arc<CertifiedKey> {

@@ -5,6 +5,7 @@
 //! |---|---|
 //! | `account` | the account at the ACME server |
 //! | `authority` | orders at the ACME server |
+//! | `budgets` | how many orders there may be |
 //! | `challenge` | what answers a challenge |
 //! | [`dns`] | the program that publishes TXT records |
 //! | [`http`] | requests to the ACME server, and what verifies it |
@@ -17,6 +18,7 @@
 
 mod account;
 mod authority;
+mod budgets;
 mod challenge;
 pub mod dns;
 pub mod http;
@@ -39,6 +41,7 @@ use tokio::sync::watch;
 use tokio::time::Instant;
 
 use self::authority::Authority;
+use self::budgets::{Purpose, budgets};
 use self::http::Http;
 use self::kept::{Kept, Ready};
 use self::missing::Missing;
@@ -46,17 +49,15 @@ use self::names::CertificateNames;
 use self::sealing::Sealing;
 use crate::clock::Millis;
 use crate::config::tls::AcmeSettings;
-use crate::domain::certificate::{OrderLimits, OrderTurn};
+use crate::domain::certificate::OrderTurn;
 use crate::domain::errors::chain;
 use crate::games::GamesState;
-use crate::games::certified::may_have_certificate;
+use crate::games::certified::{NameKind, ServedName};
 use crate::platform::Platform;
 use crate::platform::metrics::OrderOutcome;
 use crate::store::StoreError;
 use crate::web::https::OnDemand;
 
-/// The most orders of one name in an hour: certificate authorities allow about as many failures.
-const OF_NAME: u32 = 5;
 /// How long this node waits for a certificate that another one obtains.
 const OF_OTHERS: Duration = Duration::from_secs(60);
 /// How often it looks for it.
@@ -71,8 +72,13 @@ pub enum Attempt {
     Busy,
     /// It was not ordered: not before this time.
     Later(Millis),
-    /// It was not ordered, because the limit of all names is reached: not before this time.
-    Full(Millis),
+    /// It was not ordered, because a budget is used up.
+    Full {
+        /// What the budget counts.
+        counter: String,
+        /// Not before this time.
+        until: Millis,
+    },
     /// The order failed. The next one begins at this time at the earliest.
     Failed(Millis),
 }
@@ -89,10 +95,40 @@ struct Inner {
     kept: Kept,
     names: CertificateNames,
     missing: Missing,
-    /// Names whose certificate this node is obtaining. The channel closes at the end.
-    going_on: Mutex<HashMap<String, watch::Receiver<()>>>,
-    /// Names that are not tried again before a time, so that their visitors do not ask the store.
-    held_back: Mutex<HashMap<String, Millis>>,
+    /// Certificates that this node is obtaining. The channel closes at the end.
+    going_on: Mutex<HashMap<WantedKey, watch::Receiver<()>>>,
+    /// Certificates that are not tried again before a time, so that their visitors do not ask the store.
+    held_back: Mutex<HashMap<WantedKey, Millis>>,
+}
+
+/// A certificate, and what kind of name a visitor asks for: one whose budget is used up does not keep back
+/// others that have the same certificate.
+type WantedKey = (NameKind, String);
+
+/// What a visitor asks for.
+#[derive(Clone, Debug)]
+struct Wanted {
+    name: String,
+    served: ServedName,
+    /// The name of its certificate.
+    certificate: String,
+}
+
+impl Wanted {
+    fn key(&self) -> WantedKey {
+        (self.served.kind, self.certificate.clone())
+    }
+}
+
+/// An order of a certificate.
+#[derive(Debug)]
+struct NewOrder {
+    certificate: String,
+    /// The names that it is for.
+    names: Vec<String>,
+    /// When the one that it replaces was obtained.
+    known: Option<Millis>,
+    purpose: Purpose,
 }
 
 /// The most names of [`Inner::held_back`]; then those are removed whose time has come.
@@ -134,52 +170,75 @@ impl Acme {
     }
 
     fn certificate_of(&self, name: &str) -> String {
-        self.0.names.certificate_of(name)
+        let catalogue = &self.0.games.catalogue;
+        self.0.names.certificate_of(name, catalogue)
+    }
+
+    /// Returns the names that a new certificate of this name is for.
+    fn names_in(&self, certificate: &str) -> Vec<String> {
+        let catalogue = &self.0.games.catalogue;
+        self.0.names.names_in(certificate, catalogue)
     }
 
     fn own(&self) -> Vec<String> {
         self.0.names.own()
     }
 
-    /// Whether the platform serves this name, in lower case.
-    fn serves(&self, name: &str) -> bool {
-        may_have_certificate(name, &self.0.games.catalogue)
-    }
-
-    /// Whether this is the name of a certificate that the platform needs.
-    fn needs(&self, certificate: &str) -> bool {
+    fn is_own(&self, certificate: &str) -> bool {
         self.own().iter().any(|own| own == certificate)
-            || (self.serves(certificate) && self.certificate_of(certificate) == certificate)
     }
 
-    /// Returns the limits on orders of a certificate. Those that every platform needs do not wait for
-    /// others.
-    fn limits(&self, certificate: &str) -> OrderLimits {
-        let is_own = self.own().iter().any(|own| own == certificate);
-        let in_total = if is_own {
-            u32::MAX
-        } else {
-            self.settings().orders_per_hour
+    /// Returns what the platform serves at this name, in lower case.
+    fn served(&self, name: &str) -> Option<ServedName> {
+        ServedName::find(name, &self.0.games.catalogue)
+    }
+
+    /// Returns the order that replaces a certificate by one for the same names, which authorities count
+    /// as a renewal. `before` is `None` if it cannot be used, and its names are not known.
+    fn renewal(
+        &self,
+        certificate: &str,
+        (known, before): (Option<Millis>, Option<&Ready>),
+    ) -> NewOrder {
+        let mut names = self.names_in(certificate);
+        let is_in = |name: &String| before.is_some_and(|ready| ready.certificate.covers(name));
+        if names.iter().any(is_in) {
+            names.retain(is_in);
+        }
+        let purpose = match self.is_own(certificate) {
+            true => Purpose::Own,
+            false => Purpose::Renewal,
         };
-        OrderLimits {
-            in_total,
-            of_name: OF_NAME,
+        NewOrder {
+            certificate: certificate.to_owned(),
+            names,
+            known,
+            purpose,
         }
     }
 
-    /// Orders a certificate, if that is allowed now, and uses it from then on. `known` is when the one
-    /// that it replaces was obtained.
-    ///
-    /// # Errors
-    /// Errors of the store.
-    pub async fn order(
-        &self,
-        certificate: &str,
-        known: Option<Millis>,
-    ) -> Result<Attempt, StoreError> {
+    /// Returns the order of a certificate for a name that it is not for yet. A name at which nothing is
+    /// served has none.
+    fn first_order(&self, wanted: &Wanted, known: Option<Millis>) -> Option<NewOrder> {
+        let purpose = match self.is_own(&wanted.certificate) {
+            true => Purpose::Own,
+            false if wanted.served.has_content => Purpose::First(wanted.served.clone()),
+            false => return None,
+        };
+        Some(NewOrder {
+            certificate: wanted.certificate.clone(),
+            names: self.names_in(&wanted.certificate),
+            known,
+            purpose,
+        })
+    }
+
+    /// Orders a certificate, if that is allowed now, and uses it from then on.
+    async fn order(&self, order: NewOrder) -> Result<Attempt, StoreError> {
         let (store, metrics) = (&self.0.platform.store, &self.0.platform.metrics);
-        let limits = self.limits(certificate);
-        let turn = store.begin_order(certificate, known, limits, self.now());
+        let certificate = order.certificate.as_str();
+        let budgets = budgets(self.settings(), certificate, &order.purpose);
+        let turn = store.begin_order(certificate, order.known, &budgets, self.now());
         match turn.await? {
             OrderTurn::Begun => {}
             OrderTurn::Replaced => {
@@ -191,27 +250,33 @@ impl Acme {
                 metrics.ordered_certificate(OrderOutcome::HeldBack);
                 return Ok(Attempt::Later(until));
             }
-            OrderTurn::Full(until) => {
+            OrderTurn::Full { counter, until } => {
                 metrics.ordered_certificate(OrderOutcome::HeldBack);
                 tracing::warn!(
                     name = certificate,
-                    "no certificate is ordered, because of PLATFORM_ACME_ORDERS_PER_HOUR"
+                    limit = counter,
+                    again_in_seconds = (until - self.now()) / 1_000,
+                    "no certificate is ordered, because of a limit that PLATFORM_ACME_ORDERS_PER_HOUR sets"
                 );
-                return Ok(Attempt::Full(until));
+                return Ok(Attempt::Full { counter, until });
             }
         }
-        match self.0.authority.order(certificate).await {
+        match self.0.authority.order(&order.names).await {
             Ok(issued) => {
                 let of = (certificate, self.settings().directory.as_str());
                 self.0.kept.keep(of, issued, self.now()).await?;
                 self.0.missing.obtained(certificate);
                 metrics.ordered_certificate(OrderOutcome::Obtained);
-                tracing::info!(name = certificate, "a certificate was obtained");
+                tracing::info!(
+                    name = certificate,
+                    names = order.names.len(),
+                    "a certificate was obtained"
+                );
                 Ok(Attempt::Obtained)
             }
             Err(error) => {
                 let now = self.now();
-                let again = store.fail_order(certificate, now).await?;
+                let again = store.fail_order(certificate, &budgets, now).await?;
                 metrics.ordered_certificate(OrderOutcome::Failed);
                 tracing::warn!(
                     name = certificate,
@@ -225,25 +290,40 @@ impl Acme {
         }
     }
 
-    /// Returns a certificate that is valid now, if it is in memory.
-    fn valid(&self, certificate: &str) -> Option<Ready> {
-        let ready = self.0.kept.ready(certificate);
-        ready.filter(|ready| self.now() < ready.valid_until)
+    /// Whether a certificate is for this name, and valid now.
+    fn is_good(&self, ready: &Ready, name: &str) -> bool {
+        self.now() < ready.valid_until && ready.certificate.is_for(name)
+    }
+
+    /// Returns what is in memory for a name: the certificate that it has with other names, or one of its
+    /// own, which an earlier version of the program obtained. One that is valid comes first.
+    fn ready(&self, name: &str, certificate: &str) -> Option<Ready> {
+        let own = (certificate != name).then_some(name);
+        let found = [Some(certificate), own].into_iter().flatten();
+        let found = found.filter_map(|one| self.0.kept.ready(one));
+        let mut found = found.filter(|ready| ready.certificate.is_for(name));
+        let first = found.next()?;
+        if self.is_good(&first, name) {
+            return Some(first);
+        }
+        found
+            .find(|ready| self.is_good(ready, name))
+            .or(Some(first))
     }
 
     /// Obtains a certificate, from the store or by an order, once for all who wait for it. It goes on if
     /// they no longer wait.
-    async fn obtain_once(&self, certificate: String) {
+    async fn obtain_once(&self, wanted: Wanted) {
         let mut done = {
             let mut going_on = lock(&self.0.going_on);
-            match going_on.get(&certificate) {
+            match going_on.get(&wanted.key()) {
                 Some(done) => done.clone(),
                 None => {
                     let (end, done) = watch::channel(());
-                    going_on.insert(certificate.clone(), done.clone());
+                    going_on.insert(wanted.key(), done.clone());
                     let turn = Turn {
                         acme: self.clone(),
-                        certificate,
+                        wanted,
                         _end: end,
                     };
                     tokio::spawn(turn.take());
@@ -255,20 +335,32 @@ impl Acme {
         let _ = done.changed().await;
     }
 
-    async fn obtain(&self, certificate: &str) -> Result<(), StoreError> {
+    async fn obtain(&self, wanted: &Wanted) -> Result<(), StoreError> {
         let until = Instant::now() + OF_OTHERS;
         let mut looks = tokio::time::interval(LOOK);
         while Instant::now() < until {
             looks.tick().await;
-            let (known, found) = self.0.kept.load(certificate).await?;
-            if found.is_some_and(|found| self.now() < found.valid_until) {
+            let (known, found) = self.0.kept.load(&wanted.certificate).await?;
+            let found = found.as_ref();
+            if found.is_some_and(|found| self.is_good(found, &wanted.name))
+                || self.has_one_of_its_own(wanted).await?
+            {
                 return Ok(());
             }
-            match self.order(certificate, known).await? {
+            let is_known = match found {
+                Some(found) => found.certificate.is_for(&wanted.name),
+                None => known.is_some(),
+            };
+            let order = match is_known {
+                true => Some(self.renewal(&wanted.certificate, (known, found))),
+                false => self.first_order(wanted, known),
+            };
+            let Some(order) = order else { return Ok(()) };
+            match self.order(order).await? {
                 Attempt::Obtained => return Ok(()),
                 Attempt::Busy => {}
-                Attempt::Later(until) | Attempt::Full(until) | Attempt::Failed(until) => {
-                    self.hold_back(certificate, until);
+                Attempt::Later(until) | Attempt::Full { until, .. } | Attempt::Failed(until) => {
+                    self.hold_back(wanted.key(), until);
                     return Ok(());
                 }
             }
@@ -276,20 +368,27 @@ impl Acme {
         Ok(())
     }
 
-    fn hold_back(&self, certificate: &str, until: Millis) {
+    /// Whether the store has a valid certificate of a name that newly has one with others.
+    async fn has_one_of_its_own(&self, wanted: &Wanted) -> Result<bool, StoreError> {
+        if wanted.certificate == wanted.name {
+            return Ok(false);
+        }
+        let (_, found) = self.0.kept.load(&wanted.name).await?;
+        Ok(found.is_some_and(|found| self.is_good(&found, &wanted.name)))
+    }
+
+    fn hold_back(&self, key: WantedKey, until: Millis) {
         let now = self.now();
         let mut held_back = lock(&self.0.held_back);
         if held_back.len() >= HELD_BACK {
             held_back.retain(|_, until| *until > now);
         }
-        held_back.insert(certificate.to_owned(), until);
+        held_back.insert(key, until);
     }
 
-    fn is_held_back(&self, certificate: &str) -> bool {
+    fn is_held_back(&self, key: &WantedKey) -> bool {
         let held_back = lock(&self.0.held_back);
-        held_back
-            .get(certificate)
-            .is_some_and(|until| *until > self.now())
+        held_back.get(key).is_some_and(|until| *until > self.now())
     }
 }
 
@@ -301,14 +400,14 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 /// Obtains one certificate; at its end, however it ends, the next one may.
 struct Turn {
     acme: Acme,
-    certificate: String,
+    wanted: Wanted,
     _end: watch::Sender<()>,
 }
 
 impl Turn {
     async fn take(self) {
-        if let Err(error) = self.acme.obtain(&self.certificate).await {
-            let (name, error) = (&self.certificate, chain(&error));
+        if let Err(error) = self.acme.obtain(&self.wanted).await {
+            let (name, error) = (&self.wanted.certificate, chain(&error));
             tracing::error!(name, error, "a certificate could not be looked for");
         }
     }
@@ -316,7 +415,7 @@ impl Turn {
 
 impl Drop for Turn {
     fn drop(&mut self) {
-        lock(&self.acme.0.going_on).remove(&self.certificate);
+        lock(&self.acme.0.going_on).remove(&self.wanted.key());
     }
 }
 
@@ -324,18 +423,25 @@ impl Drop for Turn {
 impl OnDemand for Acme {
     async fn prepare(&self, name: &str) {
         let certificate = self.certificate_of(name);
-        if self.valid(&certificate).is_some() || !self.serves(name) {
+        let ready = self.ready(name, &certificate);
+        if ready.is_some_and(|ready| self.is_good(&ready, name)) {
             return;
         }
-        if !self.is_held_back(&certificate) {
-            self.obtain_once(certificate).await;
+        let Some(served) = self.served(name) else {
+            return;
+        };
+        let wanted = Wanted {
+            name: name.to_owned(),
+            served,
+            certificate,
+        };
+        if !self.is_held_back(&wanted.key()) {
+            self.obtain_once(wanted).await;
         }
     }
 
     async fn answer_challenge(&self, name: &str) -> Option<Arc<CertifiedKey>> {
-        if !self.serves(name) {
-            return None;
-        }
+        self.served(name)?;
         let store = &self.0.platform.store;
         let digest = match store.find_challenge(name, self.now()).await {
             Ok(digest) => digest?,
@@ -355,7 +461,7 @@ impl ResolvesServerCert for Acme {
         let name = hello.server_name().map(str::to_ascii_lowercase);
         // Who asks for no name gets that of the console.
         let name = name.unwrap_or_else(|| self.0.platform.origin.host().to_owned());
-        let ready = self.0.kept.ready(&self.certificate_of(&name))?;
+        let ready = self.ready(&name, &self.certificate_of(&name))?;
         Some(ready.certificate.key())
     }
 }

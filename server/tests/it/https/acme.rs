@@ -1,5 +1,7 @@
 //! Certificates from an ACME server: pebble, which proves names at the platform's own socket.
 
+mod orders;
+
 use std::io;
 use std::net::SocketAddr;
 use std::path::Path;
@@ -67,14 +69,19 @@ impl Certified {
 
     /// Starts one with changed settings, and waits until it has its own certificates.
     async fn with(change: impl FnOnce(&mut Config, &TestPebble)) -> Self {
+        Self::after(TestApp::start().await, change).await
+    }
+
+    /// Starts one with the data of a server without TLS, and waits until it has its own certificates.
+    async fn after(before: TestApp, change: impl FnOnce(&mut Config, &TestPebble)) -> Self {
         let port = ReservedPort::take().unwrap();
         let pebble = TestPebble::start(port.number());
         let usual = settings(&pebble, port.number());
-        let app = TestApp::with(|config| {
+        let started = before.restart(|config| {
             usual(config);
             change(config, &pebble);
-        })
-        .await;
+        });
+        let app = started.await;
         let certified = Self { app, pebble, port };
         certified.until_there(1).await;
         certified
@@ -396,24 +403,6 @@ async fn a_platform_that_cannot_get_its_own_certificates_is_degraded_until_it_ha
     pebble.kill();
     app.clock.advance(end - app.clock.now());
     assert!(state().await.2);
-}
-
-#[tokio::test]
-async fn orders_of_games_are_limited_and_those_of_the_platform_itself_are_not() {
-    let certified = Certified::with(|config, _| config.tls.acme.orders_per_hour = 3).await;
-    let (root, address) = (certified.pebble.root(), certified.address());
-    connect(address, &root, DEMO).await.unwrap();
-    for _ in 0..3 {
-        let refused = refusal(connect(address, &root, DEV_DEMO).await);
-        assert!(refused.contains("AccessDenied"), "{refused}");
-    }
-    assert_eq!(certified.orders("held-back").await, 1, "the node remembers");
-    assert_eq!(certified.pebble.orders(), 3);
-    // Whoever has a certificate keeps it.
-    connect(address, &root, DEMO).await.unwrap();
-    certified.app.clock.advance(HOUR);
-    connect(address, &root, DEV_DEMO).await.unwrap();
-    assert_eq!(certified.pebble.orders(), 4);
 }
 
 #[tokio::test]

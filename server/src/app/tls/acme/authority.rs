@@ -111,11 +111,11 @@ impl Authority {
         }
     }
 
-    /// Orders a certificate, and waits for it. `name` may be `*.<host>`: the certificate is then for
-    /// `<host>` as well, and proved by DNS.
-    pub(super) async fn order(&self, name: &str) -> Result<Issued, AuthorityError> {
+    /// Orders a certificate for these names, and waits for it. If one is `*.<host>`, they are proved by
+    /// DNS.
+    pub(super) async fn order(&self, names: &[String]) -> Result<Issued, AuthorityError> {
         let mut published = Published::new();
-        let ordered = self.order_as(name, &mut published);
+        let ordered = self.order_as(names, &mut published);
         let ordered = tokio::time::timeout(ORDER, ordered).await;
         self.clean_up(published).await;
         let ordered = ordered.unwrap_or(Err(AuthorityError::Slow));
@@ -129,11 +129,11 @@ impl Authority {
     /// Orders with the account; with a new one if the server does not know it any more.
     async fn order_as(
         &self,
-        name: &str,
+        names: &[String],
         published: &mut Published,
     ) -> Result<Issued, AuthorityError> {
         let account = self.accounts.account(false).await?;
-        match self.complete(&account, name, published).await {
+        match self.complete(&account, names, published).await {
             Err(AuthorityError::Acme(Error::Api(problem)))
                 if problems::is(&problem, "accountDoesNotExist") =>
             {
@@ -141,7 +141,7 @@ impl Authority {
                     "the ACME server does not know the account any more; a new one is used"
                 );
                 let account = self.accounts.account(true).await?;
-                self.complete(&account, name, published).await
+                self.complete(&account, names, published).await
             }
             ordered => ordered,
         }
@@ -150,13 +150,9 @@ impl Authority {
     async fn complete(
         &self,
         account: &Account,
-        name: &str,
+        names: &[String],
         published: &mut Published,
     ) -> Result<Issued, AuthorityError> {
-        let names = match name.strip_prefix("*.") {
-            Some(host) => vec![host.to_owned(), name.to_owned()],
-            None => vec![name.to_owned()],
-        };
         let identifiers: Vec<_> = names.iter().cloned().map(Identifier::Dns).collect();
         let mut order = account.new_order(&NewOrder::new(&identifiers)).await?;
         match self.prove(&mut order, published).await {
@@ -173,7 +169,7 @@ impl Authority {
             Ok(_) | Err(Error::Api(_)) => return Err(why_not_proved(order, status.err()).await),
             Err(error) => return Err(error.into()),
         }
-        let mut params = CertificateParams::new(names.clone())?;
+        let mut params = CertificateParams::new(names)?;
         params.distinguished_name = DistinguishedName::new();
         let key = KeyPair::generate()?;
         let request = params.serialize_request(&key)?;
@@ -181,7 +177,7 @@ impl Authority {
         let chain = order.poll_certificate(&ASK_AGAIN).await?;
         let private = Zeroizing::new(key.serialize_der());
         let certificate = Certificate::from_chain(chain.as_bytes(), &private)?;
-        if !names.iter().all(|name| covers(&certificate, name)) {
+        if !names.iter().all(|name| certificate.covers(name)) {
             return Err(AuthorityError::OtherName);
         }
         Ok(Issued {
@@ -250,15 +246,6 @@ const fn challenge_kind(is_wildcard: bool) -> ChallengeType {
 /// Returns the name of the challenge that proves the names of a certificate.
 pub(super) fn challenge_of(certificate: &str) -> &'static str {
     challenge_name(&challenge_kind(certificate.starts_with("*.")))
-}
-
-/// Whether a certificate is for a name, which may be a wildcard.
-fn covers(certificate: &Certificate, name: &str) -> bool {
-    match name.strip_prefix('*') {
-        // Any label stands for all.
-        Some(rest) => certificate.is_for(&format!("any{rest}")),
-        None => certificate.is_for(name),
-    }
 }
 
 /// Whether one of the names of an order is a wildcard, which only the DNS can prove.

@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 
+use super::budgets::RENEWALS;
 use super::{Acme, Attempt, lock};
 use crate::clock::Millis;
 use crate::domain::certificate::CertificateSummary;
@@ -30,20 +31,50 @@ impl Acme {
         let all = self.0.platform.store.list_certificates().await?;
         let is_there = |name: &String| all.iter().any(|one| one.name == *name);
         for name in self.own().into_iter().filter(|name| !is_there(name)) {
-            self.order(&name, None).await?;
+            self.order(self.renewal(&name, (None, None))).await?;
         }
         let directory = &self.settings().directory;
-        for one in &all {
-            if !one.is_due(directory, self.now()) {
+        let now = self.now();
+        let mut due: Vec<_> = all
+            .iter()
+            .filter(|one| one.is_due(directory, now))
+            .collect();
+        // Those that end first come first, if not all can be renewed now.
+        due.sort_by_key(|one| (!self.is_own(&one.name), one.valid_until));
+        for one in due {
+            if !self.needs(&one.name).await? {
+                self.0.kept.remove(&one.name).await?;
                 continue;
             }
-            if !self.needs(&one.name) {
-                self.0.kept.remove(&one.name).await?;
-            } else if let Attempt::Full(_) = self.order(&one.name, Some(one.obtained_at)).await? {
+            let (known, before) = self.0.kept.load(&one.name).await?;
+            let order = self.renewal(&one.name, (known, before.as_ref()));
+            if let Attempt::Full { counter, .. } = self.order(order).await?
+                && counter == RENEWALS
+            {
                 break;
             }
         }
         Ok(())
+    }
+
+    /// Whether this is the name of a certificate that the platform needs: something is served at one of
+    /// its names, or its visitors are told that it was taken down, and no other one is for it.
+    async fn needs(&self, certificate: &str) -> Result<bool, StoreError> {
+        if self.is_own(certificate) {
+            return Ok(true);
+        }
+        let names = self.names_in(certificate);
+        let mut served = names.iter().filter_map(|name| self.served(name));
+        if !served.any(|served| served.has_content || served.taken_down) {
+            return Ok(false);
+        }
+        let together = self.certificate_of(certificate);
+        if together == certificate {
+            return Ok(true);
+        }
+        // One of a single name, which an earlier version of the program obtained.
+        let (_, found) = self.0.kept.load(&together).await?;
+        Ok(!found.is_some_and(|found| self.is_good(&found, certificate)))
     }
 
     /// Reads certificates again that another node has replaced, and notes which ones are missing. Returns
@@ -57,9 +88,12 @@ impl Acme {
         {
             // Another node may have obtained what this one has failed to.
             let mut held_back = lock(&self.0.held_back);
-            for one in all.iter().filter(|one| now < one.valid_until) {
-                held_back.remove(&one.name);
-            }
+            let is_valid = |name: &str| {
+                let found = all.binary_search_by(|one| one.name.as_str().cmp(name));
+                let found = found.ok().and_then(|index| all.get(index));
+                found.is_some_and(|one| now < one.valid_until)
+            };
+            held_back.retain(|(_, certificate), _| !is_valid(certificate));
         }
         let is_valid = |name: &String| {
             let mut named = all.iter().filter(|one| one.name == *name);
