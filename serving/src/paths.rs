@@ -30,7 +30,7 @@ pub fn is_reserved(path: &str) -> bool {
     leads_below(path, &[&[reserved]])
 }
 
-/// Whether a path leads to where certificate authorities look for a proof that somebody controls a domain:
+/// Whether a path leads to where certificate authorities look for a proof of control over a domain:
 /// `/.well-known/acme-challenge` (RFC 8555 §8.3) and `/.well-known/pki-validation` (CA/Browser Forum, Baseline
 /// Requirements, 3.2.2.4.18), in any spelling that a backend might interpret so.
 #[must_use]
@@ -44,7 +44,7 @@ pub fn is_domain_validation(path: &str) -> bool {
         )
 }
 
-/// Whether a path begins with these segments, each of which may be one of several, in any spelling.
+/// Whether a path begins with these segments, where each may be one of several, in any spelling.
 fn leads_below(path: &str, prefix: &[&[&[u8]]]) -> bool {
     decodings(path).iter().any(|plain| {
         let mut segments: Vec<&[u8]> = Vec::new();

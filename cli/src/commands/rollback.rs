@@ -48,7 +48,7 @@ pub(super) async fn run(
                 "Show {what} ({}), in production, ",
                 wanted.content()
             ))
-            .styled(STRONG, &game)
+            .styled(STRONG, game)
             .push(format_args!("{before}?"));
         if !terminal::ask(question) {
             return Err(Failure::failed("Nothing was changed."));

@@ -293,7 +293,7 @@ impl App {
         Target::Router(router.clone())
     }
 
-    /// Whether this is where a certificate authority looks for a proof that somebody controls a name of the
+    /// Whether this is where a certificate authority looks for a proof of control over a name of the
     /// platform. A game that answered there, or redirected from there, could get a certificate for it. A
     /// domain of a game's own belongs to the game's people, who may need it.
     fn proves_platforms_name(&self, site: &Site, path: &str) -> bool {

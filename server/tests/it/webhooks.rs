@@ -125,7 +125,7 @@ async fn log(app: &TestApp, messages: &[&str]) {
     log_as(app, None, messages).await;
 }
 
-/// Logs errors of these messages from a page of the game whose player has this token.
+/// Logs errors of these messages from a page of the game, as the player with this token.
 async fn log_as(app: &TestApp, token: Option<&str>, messages: &[&str]) {
     let record = |message: &&str| json!({ "time": NOW, "level": "error", "source": "report", "message": message });
     let records: Vec<Value> = messages.iter().map(record).collect();

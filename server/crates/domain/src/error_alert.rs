@@ -427,7 +427,7 @@ mod tests {
         assert_eq!(again(&same, Some(1), NOW + 3).0, []);
         let (told, left_out, _) = again(&untold[1], None, NOW + HOUR);
         assert_eq!((told, left_out), (vec![AlertReason::New], 0));
-        // Somebody has looked at it.
+        // A developer has looked at it.
         let mut ignored = untold[2].clone();
         ignored.decide(ErrorState::Ignored, None, NOW);
         assert_eq!(again(&ignored, None, NOW + HOUR).0, []);

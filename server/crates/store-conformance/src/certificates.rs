@@ -4,10 +4,10 @@ use platform_domain::certificate::{
     LONGEST_BUDGET_PERIOD, ORDER_HOLDS, OrderBudget, OrderTurn, StoredAccount, StoredCertificate,
     wait_after,
 };
+use platform_domain::counting::HOUR;
 
 use super::{Handles, NOW, Place};
 
-const HOUR: i64 = 60 * 60 * 1_000;
 /// The orders in an hour, of all names and of one.
 const LIMITS: (u32, u32) = (4, 2);
 

@@ -275,7 +275,7 @@ async fn begin_order(
     Ok(turn)
 }
 
-/// Removes orders that no budget counts any more, and challenges of names whose certificate has another
+/// Removes orders that no budget counts any more, and challenges of names for which the certificate has another
 /// name.
 async fn forget_what_has_ended(transaction: &Transaction, now: Millis) -> Result<(), Error> {
     transaction

@@ -252,7 +252,7 @@ fn begin_order(
     Ok(turn)
 }
 
-/// Removes orders that no budget counts any more, and challenges of names whose certificate has another
+/// Removes orders that no budget counts any more, and challenges of names for which the certificate has another
 /// name.
 fn forget_what_has_ended(connection: &Connection, now: Millis) -> Result<(), Error> {
     connection

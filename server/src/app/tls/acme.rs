@@ -101,7 +101,7 @@ struct Inner {
     held_back: Mutex<HashMap<WantedKey, Millis>>,
 }
 
-/// A certificate, and what kind of name a visitor asks for: one whose budget is used up does not keep back
+/// A certificate, and what kind of name a visitor asks for: one without a budget left does not keep back
 /// others that have the same certificate.
 type WantedKey = (NameKind, String);
 

@@ -28,7 +28,7 @@ pub(super) enum Purpose {
     Own,
     /// It replaces one for the same names.
     Renewal,
-    /// Somebody asked for this name, for which there is none.
+    /// A visitor asked for this name, for which there is none.
     First(ServedName),
 }
 
