@@ -267,7 +267,7 @@ mod tests {
         assert_eq!(turn(&[1, 2], &[2]), OrderTurn::Begun);
         assert_eq!(turn(&[1, 2], &[1, 2]), full("one", HOUR + 1));
         assert_eq!(turn(&[1, 2, 3], &[2]), full("all", HOUR + 1));
-        assert_eq!(turn(&[1, 2, 3, 4], &[2, 3]), full("all", HOUR + 2));
+        assert_eq!(turn(&[1, 2, 3, 4], &[2]), full("all", HOUR + 2));
         let nothing = OrderBudget::of_hour("none".to_owned(), 0);
         let turn = order_turn(&[(&nothing, Vec::new())], (None, None), 100);
         assert_eq!(turn, full("none", HOUR + 100));
