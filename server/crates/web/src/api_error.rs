@@ -83,6 +83,10 @@ impl ApiError {
                 "The request's header is too large. Often there are too many cookies: delete \
                  those of this site in the browser, then try again."
             }
+            StatusCode::REQUEST_TIMEOUT => {
+                "The responses to other requests of the same connection were not read for too long. \
+                 Read them, then try again."
+            }
             _ => "The request does not follow HTTP/1.1 and could not be read.",
         });
         refusal.status = status;

@@ -80,22 +80,16 @@ where
     let pace = limits.pace();
     let transfer = Arc::new(Transfer::new(meter.arrived()));
     let unread = Unread::new(answers, Arc::clone(&transfer));
-    let streams = Streams::new(
-        place.clone(),
-        Arc::clone(&transfer),
-        limits,
-        pace,
-        Arc::clone(&unread),
-    );
+    let streams = Streams::new(place.clone(), Arc::clone(&transfer), limits, pace, unread);
     let frames = Frames::new(stream, Arc::clone(&meter), transfer, pace);
     let service = service_fn(move |request: hyper::Request<hyper::body::Incoming>| {
-        let (app, meter, unread) = (Arc::clone(&app), Arc::clone(&meter), Arc::clone(&unread));
+        let (app, meter) = (Arc::clone(&app), Arc::clone(&meter));
         // In a box: a connection may have a hundred requests that wait.
         let read = like_http1(request.map(Body::new));
         let read = read.map(|(request, size)| (Box::new(request), size));
         async move {
             let stream = Open::current();
-            let response = respond(&*app, peer, (&meter, &unread), &stream, read).await;
+            let response = respond(&*app, peer, &meter, &stream, read).await;
             Ok::<_, Infallible>(Answer::of(stream, response))
         }
     });
@@ -153,7 +147,7 @@ fn protocol(streams: &Arc<Streams>) -> Builder<streams::Tasks> {
 async fn respond<A: Application>(
     app: &A,
     peer: std::net::SocketAddr,
-    (meter, unread): (&Arc<HeadMeter>, &Arc<Unread>),
+    meter: &Arc<HeadMeter>,
     stream: &Open,
     read: Result<(Box<Request<Body>>, usize), StatusCode>,
 ) -> Response<Body> {
@@ -171,7 +165,9 @@ async fn respond<A: Application>(
     };
     request.extensions_mut().insert(stream.stay().clone());
     let is_head = request.method() == Method::HEAD;
-    let admission = unread.admit().await;
+    let Some(admission) = stream.admit().await else {
+        return refuse(app, StatusCode::REQUEST_TIMEOUT);
+    };
     // In a box: it takes some kilobytes, which a request that waits would hold otherwise.
     let response = Box::pin(app.answer(peer, *request)).await;
     drop((admission, held));

@@ -31,6 +31,10 @@ const END_STREAM: u8 = 1;
 const END_HEADERS: u8 = 4;
 const PADDED: u8 = 8;
 const PRIORITY: u8 = 0x20;
+/// How large a trailer may be (RFC 9113 §8.1), which is kept until the body before it is read, without a
+/// budget.
+const MAX_TRAILER_BYTES: usize = 4 * 1_024;
+const MAX_TRAILER_FIELDS: usize = 32;
 /// The bytes of a priority in the frame of a head.
 const PRIORITY_BYTES: usize = 5;
 
@@ -98,10 +102,15 @@ impl Transfer {
     /// Whether the peer has read as fast as it must since the mark, and could not read faster: what
     /// was sent waited for it. A request that waits meanwhile waits for its turn.
     pub(super) fn was_busy_since(&self, mark: Mark, pace: Pace) -> bool {
+        self.blocks.load(Ordering::Relaxed) != mark.blocks && self.kept_pace_since(mark, pace)
+    }
+
+    /// Whether the peer has read as fast as it must since the mark.
+    pub(super) fn kept_pace_since(&self, mark: Mark, pace: Pace) -> bool {
         let now = self.mark();
         let sent = u128::from(now.sent.wrapping_sub(mark.sent));
         let took = (now.at - mark.at).as_millis();
-        now.blocks != mark.blocks && sent * pace.within.as_millis() >= u128::from(pace.bytes) * took
+        sent * pace.within.as_millis() >= u128::from(pace.bytes) * took
     }
 
     /// Counts bytes that were sent.
@@ -177,6 +186,10 @@ pub(crate) struct Counter {
     ends_head: bool,
     block: HeadFrame,
     fields: FieldCounter,
+    /// The last stream of the peer, and whether the current head belongs to an earlier request.
+    last_stream: u32,
+    is_trailer: bool,
+    trailer_bytes: usize,
     requests: u64,
     resets: u64,
     empty: u64,
@@ -193,6 +206,9 @@ impl Counter {
             ends_head: false,
             block: HeadFrame::default(),
             fields: FieldCounter::default(),
+            last_stream: 0,
+            is_trailer: false,
+            trailer_bytes: 0,
             requests: 0,
             resets: 0,
             empty: 0,
@@ -215,7 +231,12 @@ impl Counter {
             self.left -= passed.len();
             bytes = rest;
             self.fields.read(self.block.part(passed));
-            if self.fields.count() > MAX_FIELDS {
+            let limit = if self.is_trailer {
+                MAX_TRAILER_FIELDS
+            } else {
+                MAX_FIELDS
+            };
+            if self.fields.count() > limit {
                 return Err(Flood::Heads);
             }
             if self.left > 0 {
@@ -246,14 +267,23 @@ impl Counter {
     }
 
     fn begin_frame(&mut self, sent: u64, meter: &HeadMeter) -> Result<(), Flood> {
-        let [high, middle, low, kind, flags, ..] = self.head;
+        let [high, middle, low, kind, flags, stream @ ..] = self.head;
         let length = u32::from_be_bytes([0, high, middle, low]);
         self.left = usize::try_from(length).unwrap_or(usize::MAX);
         match kind {
             HEADERS | CONTINUATION => {
                 if kind == HEADERS {
-                    self.requests += 1;
-                    self.fields = FieldCounter::default();
+                    let stream = u32::from_be_bytes(stream) & (u32::MAX >> 1);
+                    self.is_trailer = stream <= self.last_stream;
+                    self.last_stream = self.last_stream.max(stream);
+                    self.requests += u64::from(!self.is_trailer);
+                    (self.fields, self.trailer_bytes) = (FieldCounter::default(), 0);
+                }
+                if self.is_trailer {
+                    self.trailer_bytes = self.trailer_bytes.saturating_add(self.left);
+                    if self.trailer_bytes > MAX_TRAILER_BYTES {
+                        return Err(Flood::Heads);
+                    }
                 }
                 self.block = HeadFrame::of(kind, flags, self.left);
                 self.ends_head = flags & END_HEADERS != 0;

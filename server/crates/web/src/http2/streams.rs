@@ -19,7 +19,7 @@ use hyper::rt::Executor;
 use tokio::time::{Instant, Sleep};
 
 use super::frames::{Mark, Transfer};
-use super::unread::{Part, Pause, Unread};
+use super::unread::{Admission, Part, Pause, Unread};
 use crate::minimum_rate::{Pace, Waiting};
 use crate::places::{Lasting, Place, Stay};
 use crate::serve::ConnectionLimits;
@@ -221,6 +221,8 @@ struct State {
     check: Option<Pin<Box<Sleep>>>,
     /// Set if it takes long and counts as long-lived.
     lasting: Option<Lasting>,
+    /// Whether it waits for the application, since the peer has yet to read other responses.
+    is_kept_back: bool,
 }
 
 impl Open {
@@ -234,6 +236,7 @@ impl Open {
                 taken: 0,
                 check: None,
                 lasting: None,
+                is_kept_back: false,
             }),
             connection,
         }))
@@ -242,6 +245,28 @@ impl Open {
     /// Returns the request whose task this is.
     pub(super) fn current() -> Self {
         CURRENT.with(Clone::clone)
+    }
+
+    /// Waits until the application may have the request. Returns `None` if the peer has not read what
+    /// it must have read meanwhile.
+    pub(super) async fn admit(&self) -> Option<Admission> {
+        let connection = &self.0.connection;
+        let admission = connection.unread.admit();
+        let mut admission = std::pin::pin!(admission);
+        self.0.state().is_kept_back = true;
+        let admitted = loop {
+            let mark = connection.transfer.mark();
+            tokio::select! {
+                biased;
+                admission = &mut admission => break Some(admission),
+                () = tokio::time::sleep(connection.pace.within) => {}
+            }
+            if !connection.transfer.kept_pace_since(mark, connection.pace) {
+                break None;
+            }
+        };
+        self.0.state().is_kept_back = false;
+        admitted
     }
 
     /// Returns its slot.
@@ -306,6 +331,10 @@ impl Stream {
     /// Decides about a request that takes long, as for a connection of HTTP/1.1.
     fn may_not_go_on(&self, state: &mut State) -> bool {
         let taken = std::mem::take(&mut state.taken);
+        // It takes nothing of the server but its head.
+        if state.is_kept_back {
+            return false;
+        }
         if self.stay.is_upload() || self.stay.lasts_beside(state.lasting.as_ref()) {
             return false;
         }

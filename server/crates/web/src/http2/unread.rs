@@ -8,7 +8,7 @@
 //! - each time that the peer has read [`BYTES_PER_REQUEST`], one more of its requests is answered: the small
 //!   script of a page need not wait for the eight films before it;
 //! - where a network has used up its budget, each of its connections has one response at a time, and one more
-//!   for [`BYTES_PER_REQUEST_IF_USED_UP`], up to [`MAX_RESPONSES`]; where all networks have, one at a time;
+//!   for [`BYTES_PER_REQUEST_IF_USED_UP`], up to [`MAX_RESPONSES`];
 //! - a response that has nothing on its way to the peer always gets its next part.
 //!
 //! What others share, such as a file in the server's memory, is not counted.
@@ -133,8 +133,10 @@ impl Unread {
                 (has_room, BYTES_PER_REQUEST)
             }
             // What the system takes from the server need not have been read, so this has a limit.
-            Left::OfOthers if count < MAX_RESPONSES => (count == 0, BYTES_PER_REQUEST_IF_USED_UP),
-            Left::OfOthers | Left::Nothing => (count == 0, u64::MAX),
+            Left::OfOthers | Left::Nothing if count < MAX_RESPONSES => {
+                (count == 0, BYTES_PER_REQUEST_IF_USED_UP)
+            }
+            Left::OfOthers | Left::Nothing => (false, u64::MAX),
         };
         if !has_room {
             let sent = self.transfer.sent_bytes();
