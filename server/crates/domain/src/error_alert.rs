@@ -117,7 +117,7 @@ impl AlertClass {
     const fn of(players: u64) -> Self {
         match players {
             0 => Self::Strangers,
-            ..SEVERAL_PLAYERS => Self::Few,
+            1..SEVERAL_PLAYERS => Self::Few,
             _ => Self::Several,
         }
     }
