@@ -65,6 +65,13 @@ pub(super) struct Mark {
     blocks: u64,
 }
 
+impl Mark {
+    /// The moment.
+    pub(super) const fn at(self) -> Instant {
+        self.at
+    }
+}
+
 impl Transfer {
     /// Nothing yet. `arrived` counts the bytes that arrive.
     pub(super) const fn new(arrived: Arc<AtomicU64>) -> Self {

@@ -259,7 +259,7 @@ impl Open {
             tokio::select! {
                 biased;
                 admission = &mut admission => break Some(admission),
-                () = tokio::time::sleep(connection.pace.within) => {}
+                () = tokio::time::sleep_until(mark.at() + connection.pace.within) => {}
             }
             if !connection.transfer.kept_pace_since(mark, connection.pace) {
                 break None;
