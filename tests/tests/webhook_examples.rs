@@ -48,9 +48,14 @@ impl Examples {
         let codes: Vec<&str> = codes
             .map(|rest| rest.split_once("\n```\n").unwrap().0)
             .collect();
-        let [receiver, check] = codes[..] else {
-            unreachable!("the page has two examples: the receiver and the check without a library");
+        let [receiver, check, discord, slack] = codes[..] else {
+            unreachable!("the page has a receiver, a check without a library, and two chats");
         };
+        let chats = format!(
+            "{discord}\n{slack}\nconst event = JSON.parse(process.argv[2]);\n\
+             console.log(JSON.stringify([forDiscord(event), forSlack(event)]));\n"
+        );
+        std::fs::write(folder.path().join("chats.mjs"), chats).unwrap();
         std::fs::write(folder.path().join("receiver.mjs"), receiver).unwrap();
         std::fs::write(folder.path().join("check.mjs"), check).unwrap();
         Self { folder, packages }
@@ -239,4 +244,26 @@ async fn the_examples_take_what_the_platform_sends_and_nothing_else() {
         "no signature": false, "no time": false, "old": false, "of the future": false,
     });
     assert_eq!(judged, genuine);
+}
+
+#[tokio::test]
+async fn a_message_of_a_stranger_notifies_no_member_of_a_chat() {
+    let examples = Examples::extract().await;
+    let event = json!({ "type": "error.new", "data": {
+        "url": "https://play.example/", "kind": "error", "message": "``` @everyone <!channel> & more",
+    }});
+    let output = Command::new(settings::program("NODE", &["node"]))
+        .arg(examples.file("chats.mjs"))
+        .arg(event.to_string())
+        .output()
+        .unwrap();
+    assert!(output.status.success(), "{output:?}");
+    let messages: Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert_eq!(messages[0]["allowed_mentions"], json!({ "parse": [] }));
+    let content = messages[0]["content"].as_str().unwrap();
+    assert_eq!(content.matches("```").count(), 2, "{content}");
+    let text = &messages[1]["blocks"][1]["text"];
+    assert_eq!(text["type"], "plain_text");
+    let text = text["text"].as_str().unwrap();
+    assert!(text.contains("&lt;!channel&gt; &amp; more"), "{text}");
 }

@@ -150,18 +150,7 @@ impl PlayerCommand {
         let failed = |error: StoreError| chain(&error);
         match self {
             Self::Show { who } => show(store, &who, now).await,
-            Self::Find { name } => {
-                let found = store.list_players_by_name(&name, PLAYERS).await;
-                let found = found.map_err(failed)?;
-                if found.is_empty() {
-                    // This is not part of the output, which is empty.
-                    output::tell(&format!(
-                        "no player's name begins with {}",
-                        name.escape_default()
-                    ));
-                }
-                Ok(list(&found))
-            }
+            Self::Find { name } => find_by_name(store, &name).await,
             Self::Guests { address } => guests(store, address, now - config.guest_idle()).await,
             Self::Suspend { sub, reason } => {
                 let player = find(store, sub).await?;
@@ -320,6 +309,20 @@ async fn delete(store: &dyn Store, sub: Uuid, now: Millis) -> Result<String, Fai
         )),
         DeletionAsked::Unknown => Err(no_player(sub)),
     }
+}
+
+/// Lists the players with names that begin with this.
+async fn find_by_name(store: &dyn Store, name: &str) -> Result<String, Failure> {
+    let found = store.list_players_by_name(name, PLAYERS).await;
+    let found = found.map_err(|error| chain(&error))?;
+    if found.is_empty() {
+        // This is not part of the output, which is empty.
+        output::tell(&format!(
+            "no player's name begins with {}",
+            name.escape_default()
+        ));
+    }
+    Ok(list(&found))
 }
 
 async fn show(store: &dyn Store, who: &Who, now: Millis) -> Result<String, Failure> {

@@ -167,10 +167,7 @@ async fn peers_of_http_2_that_open_no_window_hold_little_memory() {
         for _ in 0..CONNECTIONS {
             let mut peer = program.peer(&setting(INITIAL_WINDOW, window)).await;
             for (number, (host, path)) in (0..REQUESTS).zip(DOCUMENTS.iter().cycle()) {
-                let head = [&get(host, path), more].concat();
-                let flags = END_HEADERS | END_STREAM;
-                peer.send(&frame(HEADERS, flags, 2 * number + 1, &head))
-                    .await;
+                peer.ask_host(2 * number + 1, host, path).await;
             }
             peer.send(&frame(PING, 0, 0, &[7; 8])).await;
             peers.push(peer);
