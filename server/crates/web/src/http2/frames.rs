@@ -281,7 +281,8 @@ impl Counter {
             HEADERS | CONTINUATION => {
                 if kind == HEADERS {
                     let stream = u32::from_be_bytes(stream) & (u32::MAX >> 1);
-                    self.is_trailer = stream <= self.last_stream;
+                    // A head of no stream is an error, which `h2` answers.
+                    self.is_trailer = stream > 0 && stream <= self.last_stream;
                     self.last_stream = self.last_stream.max(stream);
                     self.requests += u64::from(!self.is_trailer);
                     (self.fields, self.trailer_bytes) = (FieldCounter::default(), 0);
@@ -434,7 +435,7 @@ mod tests {
 
     fn frame(kind: u8, flags: u8, length: usize) -> Vec<u8> {
         let length = u32::try_from(length).unwrap().to_be_bytes();
-        let head = [length[1], length[2], length[3], kind, flags, 0, 0, 0, 1];
+        let head = [length[1], length[2], length[3], kind, flags, 0, 0, 0, 0];
         // In a head, these are a few long fields.
         let body = vec![0x7f; usize::try_from(u32::from_be_bytes(length)).unwrap()];
         [&head[..], &body].concat()
