@@ -215,6 +215,28 @@ async fn a_guest_whose_session_ended_becomes_a_new_guest() {
 }
 
 #[tokio::test]
+async fn a_session_that_ends_by_age_is_told_so_while_the_browser_keeps_its_cookie() {
+    const DAY: i64 = 24 * 60 * 60 * 1_000;
+    let app = TestApp::start().await;
+    let first = send(app.post_token()).await;
+    let set = first.header("set-cookie").unwrap();
+    assert!(set.contains("Max-Age=34560000"), "400 days: {set}");
+    app.sql("UPDATE players SET linked = 1");
+    let cookie = first.cookie().unwrap();
+    let account = come_back(&app, cookie).await.claims().sub;
+    app.clock.advance(369 * DAY);
+    let used = come_back(&app, cookie).await;
+    assert_eq!(used.claims().sub, account);
+    assert_eq!(used.header("set-cookie"), Some(set), "both begin anew");
+    app.clock.advance(371 * DAY);
+    let ended = come_back(&app, cookie).await;
+    assert_eq!(
+        (ended.status.as_u16(), ended.problem().as_str()),
+        (401, "session-expired")
+    );
+}
+
+#[tokio::test]
 async fn account_that_ended_gets_session_expired_and_no_guest() {
     let app = TestApp::start().await;
     let first = send(app.post_token()).await;
