@@ -46,7 +46,16 @@ pub enum DemoError {
     Backend(#[from] std::io::Error),
 }
 
-/// Adds the demo to a new platform, and starts its backends. Returns whether the demo exists.
+/// Whose the demo is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Owner {
+    /// The platform's: it deploys the game.
+    Platform,
+    /// A player's, to whom it was transferred. The player deploys, and the backends go on.
+    Player,
+}
+
+/// Adds the demo to a new platform, and starts its backends. Returns whether the platform deploys it.
 ///
 /// # Errors
 /// [`DemoError`]
@@ -56,18 +65,18 @@ pub async fn start(
     tasks: &mut JoinSet<()>,
     stopping: &watch::Receiver<bool>,
 ) -> Result<bool, DemoError> {
-    let exists = add_project(platform).await?;
-    if exists {
+    let owner = add_project(platform).await?;
+    if owner.is_some() {
         start_backends(platform, backends, tasks, stopping).await?;
     }
-    Ok(exists)
+    Ok(owner == Some(Owner::Platform))
 }
 
 /// Adds the demo's project to an empty store under `localhost`, unless the operator disabled it.
-/// Returns whether the demo exists.
-async fn add_project(platform: &Platform) -> Result<bool, DemoError> {
+/// Returns the demo's owner, or `None` if there is no demo.
+async fn add_project(platform: &Platform) -> Result<Option<Owner>, DemoError> {
     if !platform.config.demo || !platform.origin.is_local() {
-        return Ok(false);
+        return Ok(None);
     }
     let store = &platform.store;
     if store.list_projects().await?.is_empty() {
@@ -88,9 +97,14 @@ async fn add_project(platform: &Platform) -> Result<bool, DemoError> {
             }
         }
     }
-    // Another player's project may have the name.
-    let project = store.find_project(SLUG).await?;
-    Ok(project.is_some_and(|project| project.owner.is_none()))
+    // A player's own project may have the name. But where a backend of the demo has stored something,
+    // the project was the demo before it was transferred: no slug is ever given to a second project.
+    let had_backend = || database(&platform.config.demo_path(), Environment::Prod).exists();
+    Ok(match store.find_project(SLUG).await? {
+        Some(project) if project.owner.is_none() => Some(Owner::Platform),
+        Some(_) if had_backend() => Some(Owner::Player),
+        _ => None,
+    })
 }
 
 /// Deploys the demo, if its files have changed.

@@ -149,6 +149,33 @@ fn a_project_is_listed_and_given_away_beside_a_running_server() {
 }
 
 #[test]
+fn the_demos_backend_goes_on_with_its_new_owner() {
+    let directory = tempfile::tempdir().unwrap();
+    let data = directory.path();
+    let server = Server::start(&mut program(data));
+    let (sub, cookie) = account(&server, data);
+    let me = |server: &Server| {
+        let bearer = format!("Authorization: Bearer {}\r\n", token(server, &cookie));
+        server.ask("GET /api/me", "demo.platform.localhost", &bearer)
+    };
+    assert!(me(&server).contains(&sub));
+    let (code, said) = run(data, &["project", "transfer", "demo", &sub]);
+    assert_eq!(code, Some(0), "{said}");
+    server.stop("-TERM");
+    for _ in 0..2 {
+        let server = Server::start(&mut program(data));
+        let answer = me(&server);
+        assert!(answer.starts_with("HTTP/1.1 200"), "{answer}");
+        assert!(answer.contains(&sub), "{answer}");
+        let deploys = "SELECT count(*) FROM deployments";
+        let database = rusqlite::Connection::open(data.join("platform.db")).unwrap();
+        let deploys: u32 = database.query_row(deploys, [], |row| row.get(0)).unwrap();
+        assert_eq!(deploys, 2, "the platform deploys nothing there any more");
+        server.stop("-TERM");
+    }
+}
+
+#[test]
 fn players_are_found_by_name_and_by_the_address_that_holds_them() {
     let directory = tempfile::tempdir().unwrap();
     let data = directory.path();
