@@ -104,7 +104,8 @@ impl SharedLimits {
     }
 
     /// Returns the number of the other nodes.
-    pub(super) fn other_nodes(&self) -> Option<NonZeroU32> {
+    #[must_use]
+    pub fn other_nodes(&self) -> Option<NonZeroU32> {
         self.nodes.others()
     }
 

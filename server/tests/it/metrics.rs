@@ -196,7 +196,7 @@ async fn refusals_are_counted_by_limit() {
     assert_eq!(refused, 3);
     let scrape = Scrape::of(app.running.operations.unwrap()).await;
     let name = "platform_limit_refusals_total";
-    assert_counted(&scrape, &[(name, &[("limit", "guests-of-game")], 3.0)]);
+    assert_counted(&scrape, &[(name, &[("limit", "guests")], 3.0)]);
 }
 
 /// What visitors make up, none of which may become a label.

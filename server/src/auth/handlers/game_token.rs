@@ -84,8 +84,7 @@ impl Visit<'_> {
                     touch(self.state, &found.hash, self.now).await;
                 }
                 let first = (found.player, found.parent);
-                let audience = &self.page.caller.audience;
-                match guest::make_first(self.state, audience, self.network, first).await? {
+                match guest::make_first(self.state, self.network, first).await? {
                     First::TooFast(wait) => return Ok(too_many_guests(wait)),
                     First::Session(session) => *session,
                     // Another player has come to be with this id.

@@ -37,7 +37,7 @@ pub(super) async fn make(
     network: Network,
     (held, fresh): (Option<SessionSecret>, SessionSecret),
 ) -> Result<Made, ApiError> {
-    let counted = state.limits.guests.count(network, audience).await;
+    let counted = state.limits.guests.count(network).await;
     if let Err(wait) = counted {
         return Ok(Made::TooFast(wait));
     }
@@ -75,18 +75,17 @@ pub(super) enum First {
     TooFast(Duration),
 }
 
-/// Creates the guest-to-be of a blank session, who plays the game with this audience. Its browser
-/// has brought a cookie back, so the guest counts for its network at once.
+/// Creates the guest-to-be of a blank session. Its browser has brought a cookie back, so the guest
+/// counts for its network at once.
 ///
 /// # Errors
 /// `guest-limit-reached`; errors of the store.
 pub(super) async fn make_first(
     state: &AuthState,
-    audience: &str,
     network: Network,
     (player, parent): (Uuid, SessionHash),
 ) -> Result<First, ApiError> {
-    if let Err(wait) = state.limits.guests.count(network, audience).await {
+    if let Err(wait) = state.limits.guests.count(network).await {
         return Ok(First::TooFast(wait));
     }
     let (store, now) = (&state.platform.store, state.platform.clock.now());
