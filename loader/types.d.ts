@@ -28,6 +28,7 @@ declare global {
   const getAccessToken: typeof Page.getAccessToken;
   const hasMinted: typeof Page.hasMinted;
   const heldToken: typeof Page.heldToken;
+  const tokenToPlay: typeof Page.tokenToPlay;
   const isEmbedded: typeof Page.isEmbedded;
   const isLocal: typeof Page.isLocal;
   const isOwn: typeof Page.isOwn;

@@ -79,7 +79,7 @@ const watchPlayer = (interval) => {
     const visible = counts && !document.hidden;
     if (wasm.look(visible, (visible && !isFirst && padsMoved()) || used, interval)) {
       // Without a token there is no player to count.
-      getAccessToken(false).then(beat, () => {});
+      tokenToPlay().then(beat, () => {});
     }
     used = false;
     sendLog();

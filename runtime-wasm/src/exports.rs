@@ -19,19 +19,22 @@ thread_local! {
     static LOG: RefCell<Log> = const { RefCell::new(Log::new()) };
 }
 
-/// A caller asks for a token. `want` is 0 for any, negative for a token that is requested after
-/// this call, else the number of the request whose token a backend refused.
+/// A caller asks for a token. `want` is 0 for any, -1 for a token that is requested after this call,
+/// -2 for one to send a heartbeat with, else the number of the request whose token a backend refused.
 #[wasm_bindgen]
 pub fn ask(caller: u32, want: i32) {
-    let want = match u32::try_from(want) {
-        Ok(0) => Want::Any,
-        Ok(refused) => Want::Other(refused),
-        Err(_) => Want::Fresh,
-    };
     // The clocks are read before the tokens are borrowed: a page may have replaced them by its own,
     // which may ask for a token.
     let now = now();
-    match TOKENS.with_borrow_mut(|tokens| tokens.ask(now, want, caller)) {
+    let asked = TOKENS.with_borrow_mut(|tokens| {
+        let want = match want {
+            0 => Want::Any,
+            -1 => Want::Fresh,
+            refused => u32::try_from(refused).map_or_else(|_| tokens.want_to_play(), Want::Other),
+        };
+        tokens.ask(now, want, caller)
+    });
+    match asked {
         Step::Answer(caller, answer) => tell(caller, answer.is_ok()),
         Step::Start(number) => exchange(number),
         Step::Wait => {}
@@ -46,11 +49,20 @@ pub fn begin(number: u32) -> bool {
     TOKENS.with_borrow_mut(|tokens| tokens.begin(now, number))
 }
 
-/// Whether anybody still wants the outcome of this request.
+/// Whether anybody still wants the outcome of this request: a failure, or a token, `has_token`, of a
+/// guest who begins with it, `is_new`.
 #[wasm_bindgen(js_name = isWanted)]
 #[must_use]
-pub fn is_wanted(number: u32) -> bool {
-    TOKENS.with_borrow(|tokens| tokens.is_wanted(number))
+pub fn is_wanted(number: u32, has_token: bool, is_new: bool) -> bool {
+    let now = now();
+    // As in `end`, no call comes in while the tokens are borrowed.
+    TOKENS.with_borrow_mut(|tokens| {
+        tokens.is_wanted(number)
+            && (!has_token
+                || tokens.take(now, is_new, &mut |caller, answer| {
+                    tell(caller, answer.is_ok());
+                }))
+    })
 }
 
 /// The request of this number ended: with the response's status if it failed, with or without a

@@ -117,6 +117,20 @@ pub struct Tokens<T, E, W> {
     expired: Option<E>,
     unanswered: Option<(Instant, E)>,
     requests: u32,
+    newness: Newness,
+}
+
+/// Whether the page's player is a guest who has just begun. Such a guest counts as a player once the
+/// browser has sent its cookie back, so one more token is requested before the first heartbeat, and
+/// never a third: a browser without cookies would be another guest each time.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Newness {
+    /// No response has begun a guest yet.
+    Unknown,
+    /// The last response has.
+    New,
+    /// Another response came after that one.
+    Settled,
 }
 
 impl<T: Clone + PartialEq, E: Clone, W> Default for Tokens<T, E, W> {
@@ -136,7 +150,53 @@ impl<T: Clone + PartialEq, E: Clone, W> Tokens<T, E, W> {
             expired: None,
             unanswered: None,
             requests: 0,
+            newness: Newness::Unknown,
         }
+    }
+
+    /// Which token a heartbeat is sent with.
+    #[must_use]
+    pub fn want_to_play(&self) -> Want<T> {
+        if self.newness == Newness::New {
+            Want::Fresh
+        } else {
+            Want::Any
+        }
+    }
+
+    /// The request of this number brought a token; `is_new` if its response begins a guest. False if
+    /// the page has no use for the token: it is the second new guest in a row, as in a browser without
+    /// cookies, and the page stays the first one as long as it can. Then `tell` is called for all
+    /// callers that waited.
+    pub fn take(
+        &mut self,
+        now: Instant,
+        is_new: bool,
+        tell: &mut dyn FnMut(W, Result<T, E>),
+    ) -> bool {
+        let was_new = self.newness == Newness::New;
+        if is_new && self.newness == Newness::Unknown {
+            self.newness = Newness::New;
+        } else if was_new {
+            self.newness = Newness::Settled;
+        }
+        let Some(held) = self.held.as_ref().filter(|held| held.left(now) > 0.0) else {
+            return true;
+        };
+        let request = self.request.take_if(|request| {
+            let mut waiting = request.waiting.iter();
+            is_new
+                && was_new
+                && self.queued.is_empty()
+                && waiting.all(|(want, _)| *want == Want::Fresh)
+        });
+        let Some(request) = request else {
+            return true;
+        };
+        for (_, who) in request.waiting {
+            tell(who, Ok(held.token.clone()));
+        }
+        false
     }
 
     /// A caller asks for a token.
@@ -766,6 +826,70 @@ mod tests {
         let slug = platform_protocol::problem::ProblemCode::SessionExpired.as_str();
         let page = include_str!("web/page.js");
         assert!(page.contains(&format!("hasType(error, \"{slug}\")")));
+    }
+
+    /// Lets a request end with a token of a guest who is new, or not. Returns what callers were told.
+    fn brings(
+        tokens: &mut Machine,
+        seconds: f64,
+        number: u32,
+        (token, is_new): (&'static str, bool),
+    ) -> Told {
+        assert!(tokens.begin(at(seconds), number));
+        let mut told = Told::new();
+        let is_used = tokens.take(at(seconds), is_new, &mut |who, answer| {
+            told.push((who, answer));
+        });
+        if is_used {
+            told = end(tokens, at(seconds), number, Ok((token, LIFE))).0;
+        }
+        told
+    }
+
+    #[test]
+    fn a_new_guest_asks_once_more_before_its_first_heartbeat() {
+        let mut tokens = Machine::new();
+        assert_eq!(tokens.want_to_play(), Want::Any);
+        let first = start(tokens.ask(at(0.0), Want::Any, 1));
+        brings(&mut tokens, 0.0, first, ("a", true));
+        assert_eq!(tokens.ask(at(4.0), Want::Any, 2), Step::Answer(2, Ok("a")));
+        assert_eq!(tokens.want_to_play(), Want::Fresh);
+        let again = start(tokens.ask(at(5.0), tokens.want_to_play(), 3));
+        assert!(tokens.begin(at(5.0), again));
+        let outcome = Err((Failure::NoAnswer, "offline"));
+        end(&mut tokens, at(5.0), again, outcome);
+        assert_eq!(
+            tokens.want_to_play(),
+            Want::Fresh,
+            "it is still to be asked"
+        );
+        let again = start(tokens.ask(at(35.0), tokens.want_to_play(), 4));
+        let told = brings(&mut tokens, 35.0, again, ("b", false));
+        assert_eq!(told, [(4, Ok("b"))]);
+        assert_eq!(tokens.want_to_play(), Want::Any);
+    }
+
+    #[test]
+    fn a_player_who_comes_back_asks_once() {
+        let mut tokens = Machine::new();
+        let first = start(tokens.ask(at(0.0), Want::Any, 1));
+        brings(&mut tokens, 0.0, first, ("a", false));
+        assert_eq!(tokens.want_to_play(), Want::Any);
+    }
+
+    #[test]
+    fn a_browser_without_cookies_asks_once_more_and_stays_the_first_guest() {
+        let mut tokens = Machine::new();
+        let first = start(tokens.ask(at(0.0), Want::Any, 1));
+        brings(&mut tokens, 0.0, first, ("a", true));
+        let again = start(tokens.ask(at(5.0), tokens.want_to_play(), 2));
+        let told = brings(&mut tokens, 5.0, again, ("b", true));
+        assert_eq!(told, [(2, Ok("a"))]);
+        assert_eq!(tokens.want_to_play(), Want::Any, "never a third time");
+        // A token that a backend refused is replaced all the same.
+        let other = start(tokens.ask(at(6.0), Want::Other("a"), 3));
+        let told = brings(&mut tokens, 6.0, other, ("c", true));
+        assert_eq!(told, [(3, Ok("c"))]);
     }
 
     #[test]

@@ -11,7 +11,7 @@ const { location, document, performance, Date, URL, Request, Promise } = globalT
  * @type {{
  *   ask(caller: number, want: number): void;
  *   begin(request: number): boolean;
- *   isWanted(request: number): boolean;
+ *   isWanted(request: number, isToken: boolean, isNew: boolean): boolean;
  *   end(request: number, status: number, isToken: boolean, isExpired: boolean, time: number, chance: number): void;
  *   hasToken(): boolean;
  *   forget(): void;
@@ -230,6 +230,7 @@ export const become = (sub) => {
 /** Which token a caller accepts, in place of the number of the request whose token was refused. */
 const ANY = 0;
 const FRESH = -1;
+const PLAYING = -2;
 /** The status of a request that is not sent. */
 const REFUSED = 403;
 
@@ -315,7 +316,7 @@ export const exchange = async (number) => {
     }
     error = token ? undefined : refusal(status, answer);
   }
-  if (!wasm.isWanted(number)) return;
+  if (!wasm.isWanted(number, !!token, !!answer.is_new)) return;
   failed = error;
   if (token) held = /** @type {any} */ ({ __proto__: null, token, number });
   wasm.end(number, status, !!token, isExpired(error), time, chance);
@@ -335,6 +336,12 @@ export const exchange = async (number) => {
  * @param {boolean} isForced
  */
 export const getAccessToken = async (isForced) => (await obtain(isForced ? FRESH : ANY)).token;
+
+/** Returns a token to send a heartbeat with. A guest who begins with the first one needs a second. */
+export const tokenToPlay = async () => {
+  await obtain(PLAYING);
+  return (await obtain(PLAYING)).token;
+};
 
 /** The current token, or undefined. */
 export const heldToken = () => (wasm.hasToken() ? held.token : undefined);
