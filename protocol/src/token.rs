@@ -14,6 +14,18 @@ pub struct TokenAnswer {
     pub token_type: String,
     /// Seconds until the token expires.
     pub expires_in: u64,
+    /// Whether the player is a guest whom this response begins. The guest counts as a player once
+    /// the cookie of this response came back, so the page asks once more with its first heartbeat.
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub is_new: bool,
+}
+
+#[expect(
+    clippy::trivially_copy_pass_by_ref,
+    reason = "serde passes a reference"
+)]
+const fn is_false(value: &bool) -> bool {
+    !*value
 }
 
 /// The response of `POST /__platform/token/user/<n>` on a local dev server, and the output of
@@ -60,7 +72,10 @@ mod tests {
             access_token: "secret".into(),
             token_type: BEARER.into(),
             expires_in: 900,
+            is_new: false,
         };
+        let json = serde_json::to_string(&answer).unwrap();
+        assert!(!json.contains("is_new"), "only a new guest has it: {json}");
         assert!(!format!("{answer:?}").contains("secret"));
     }
 }

@@ -234,7 +234,7 @@ fn expect_taken(status: Option<Result<reqwest::StatusCode, tokio::task::JoinErro
 }
 
 async fn player(visitor: &Visitor, number: usize, game: String) -> Player {
-    let minted = visitor.mint(&game, None).await.expect("a guest");
+    let minted = visitor.mint_player(&game).await.expect("a guest");
     let page = |tab: u8| {
         let mut bytes = [tab; 16];
         bytes[..8].copy_from_slice(&(number as u64).to_be_bytes());

@@ -133,6 +133,16 @@ impl Visitor {
             claims,
         })
     }
+
+    /// Becomes a new guest of the game `label` and brings the cookie back, as a browser does with its
+    /// first heartbeat, so that the guest counts as a player.
+    ///
+    /// # Errors
+    /// As [`Self::mint`].
+    pub async fn mint_player(&self, label: &str) -> Result<Minted, NotMinted> {
+        let first = self.mint(label, None).await?;
+        self.mint(label, Some(&first.cookie)).await
+    }
 }
 
 /// Returns the session cookie that `answer` sets.

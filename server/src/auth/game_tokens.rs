@@ -25,6 +25,7 @@ use uuid::Uuid;
 use crate::auth::keys::{KeyError, KeyRing};
 use crate::clock::{Clock, Millis};
 use crate::domain::console_token::{Hold, may_administer};
+use crate::domain::token_id;
 
 /// A verified token: only the claims that are needed, since as many are cached as there are players.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -37,6 +38,8 @@ pub struct VerifiedToken {
     pub is_guest: bool,
     /// For whom it is, `aud`.
     pub audience: Arc<str>,
+    /// Whether heartbeats with it count, as its id says.
+    pub counts: bool,
     /// When it was issued, `iat`, in Unix seconds.
     pub issued_at: u64,
     /// When it expires, `exp`, in Unix seconds.
@@ -53,6 +56,7 @@ impl VerifiedToken {
             username: claims.username.into(),
             is_guest: claims.is_anon,
             audience,
+            counts: token_id::counts(&claims.jti),
             issued_at: claims.iat,
             expires_at: claims.exp,
             console: None,

@@ -99,8 +99,11 @@ pub enum PrivateBackends {
 }
 
 /// The maximum number of rows of guests whose cookie has not come back, for one address and one
-/// game.
+/// game, if the address may not hold more guests than that.
 const AWAITED_GUESTS: u32 = 32;
+/// For how long a new guest counts against the limit of its game although its cookie has not come
+/// back. A browser brings it back after five seconds.
+const NEW_GUEST_PERIOD: Millis = 2 * 60 * 1_000;
 
 /// The source of a setting.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -397,7 +400,9 @@ impl Config {
         (self.guests_per_address > 0).then(|| GuestCap {
             guests: self.guests_per_address,
             seen_since: now - self.guest_idle(),
-            awaited: AWAITED_GUESTS,
+            awaited_since: now - NEW_GUEST_PERIOD,
+            // Fewer rows than guests would forget new guests that still count.
+            awaited: self.guests_per_address.max(AWAITED_GUESTS),
         })
     }
 

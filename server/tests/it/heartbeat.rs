@@ -19,12 +19,9 @@ fn beat(app: &TestApp, label: &str, body: &Value) -> RequestBuilder {
         .body(body.to_string())
 }
 
-/// The bearer header of a new guest at the address `label`.
+/// The bearer header of a new guest at the address `label`, whose cookie came back.
 async fn bearer(app: &TestApp, label: &str) -> String {
-    let request = app
-        .request(Method::POST, "auth", "/token")
-        .header("origin", app.origin(label));
-    format!("Bearer {}", send(request).await.token())
+    format!("Bearer {}", app.new_player(label).await.0.token())
 }
 
 async fn playing(app: &TestApp, audience: &str) -> usize {

@@ -62,12 +62,9 @@ async fn eventually(what: &str, mut is_so: impl AsyncFnMut() -> bool) {
     assert!(happened.is_ok(), "{what} did not happen");
 }
 
-/// A token for the game of a new guest.
+/// A token for the game of a new guest, whose cookie came back.
 async fn mint(node: &TestApp) -> String {
-    let request = node.request(Method::POST, "auth", "/token");
-    send(request.header("origin", node.origin("game")))
-        .await
-        .token()
+    node.new_player("game").await.0.token()
 }
 
 /// The status of a heartbeat of a page, which is a digit.

@@ -155,7 +155,11 @@ fn the_demos_backend_goes_on_with_its_new_owner() {
     let server = Server::start(&mut program(data));
     let (sub, cookie) = account(&server, data);
     let me = |server: &Server| {
-        let bearer = format!("Authorization: Bearer {}\r\n", token(server, &cookie));
+        let answer = token(server, &cookie);
+        let body: serde_json::Value =
+            serde_json::from_str(answer.split("\r\n\r\n").nth(1).unwrap()).unwrap();
+        let token = body["access_token"].as_str().unwrap();
+        let bearer = format!("Authorization: Bearer {token}\r\n");
         server.ask("GET /api/me", "demo.platform.localhost", &bearer)
     };
     assert!(me(&server).contains(&sub));

@@ -17,12 +17,9 @@ struct Player {
 
 impl Player {
     async fn new(app: &TestApp, label: &str, number: usize) -> Self {
-        let request = app
-            .request(Method::POST, "auth", "/token")
-            .header("origin", app.origin(label));
         Self {
             label: label.to_owned(),
-            bearer: send(request).await.token(),
+            bearer: app.new_player(label).await.0.token(),
             page: format!("{number:0>21}A"),
         }
     }
@@ -213,4 +210,90 @@ async fn players_are_drawn_for_those_of_the_project() {
     }
     let wrong = send(app.get("", &format!("{path}?width=1")).bearer_auth(&token)).await;
     assert_eq!(wrong.problem(), "invalid-request");
+}
+
+/// Sends heartbeats with these tokens, each from a page of its own.
+async fn beat_all(app: &TestApp, tokens: &[String]) {
+    for (number, bearer) in tokens.iter().enumerate() {
+        let player = Player {
+            label: "demo".into(),
+            bearer: bearer.clone(),
+            page: format!("{number:0>21}A"),
+        };
+        player.beat(app).await;
+    }
+}
+
+#[tokio::test]
+async fn a_client_without_cookies_is_no_player_however_often_it_asks() {
+    const MINUTE: i64 = 60_000;
+    let app = TestApp::with(|config| config.guests_per_address = 3).await;
+    // When each guest began, and its token.
+    let mut made: Vec<(i64, String)> = Vec::new();
+    let forged = |number: usize| format!("platform-session={number:A>43}");
+    for half_minute in 0..20 {
+        for number in 0..10 {
+            let request = match number % 2 {
+                0 => app.post_token(),
+                // Cookies that were never issued make no difference.
+                _ => app.post_token().header("cookie", forged(number)),
+            };
+            let answer = send(request).await;
+            if answer.status != 200 {
+                assert_eq!(
+                    (answer.status.as_u16(), answer.problem()),
+                    (429, "guest-limit-reached".to_owned())
+                );
+                continue;
+            }
+            assert_eq!(answer.json::<Value>()["is_new"], true);
+            made.push((app.clock.now(), answer.token()));
+        }
+        let now = app.clock.now();
+        let new = made.iter().filter(|(at, _)| now - at < 2 * MINUTE);
+        assert!(new.count() <= 3, "{half_minute}");
+        // Tokens are valid for 15 minutes.
+        let tokens: Vec<String> = made.iter().map(|(_, token)| token.clone()).collect();
+        beat_all(&app, &tokens).await;
+        keep(&app).await;
+        assert_eq!(ranking(&app).await.get("demo"), Some(&(0, 0)));
+        app.clock.advance(MINUTE / 2);
+    }
+    assert!(made.len() >= 3);
+    let token = owner(&app).await;
+    let view = players(&app, &token, "").await;
+    assert_eq!(view["now"], 0, "{view}");
+    assert_eq!((&view["days"], &view["months"]), (&json!([]), &json!([])));
+    let points = view["points"].as_array().unwrap();
+    assert!(
+        points
+            .iter()
+            .all(|point| point["mean"].as_f64() == Some(0.0))
+    );
+}
+
+#[tokio::test]
+async fn cookies_that_come_back_together_are_no_more_players_than_the_address_may_hold() {
+    let app = TestApp::with(|config| config.guests_per_address = 3).await;
+    // Guests of four times two minutes, with their cookies.
+    let mut cookies = Vec::new();
+    for _ in 0..4 {
+        for _ in 0..5 {
+            let answer = send(app.post_token()).await;
+            cookies.extend(answer.cookie().map(str::to_owned));
+        }
+        app.clock.advance(121_000);
+    }
+    assert_eq!(cookies.len(), 12);
+    let mut tokens = Vec::new();
+    for cookie in &cookies {
+        let answer = send(app.post_token().header("cookie", cookie)).await;
+        if answer.status == 200 {
+            tokens.push(answer.token());
+        }
+    }
+    assert!(tokens.len() > 3, "a guest whose cookie is known plays on");
+    beat_all(&app, &tokens).await;
+    keep(&app).await;
+    assert_eq!(ranking(&app).await["demo"].0, 3);
 }

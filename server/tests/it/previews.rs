@@ -99,7 +99,8 @@ async fn what_a_preview_reports_is_the_dev_environments() {
     let app = TestApp::start().await;
     let owner = Caller::with_project(&app).await;
     let deployed: Value = put(&owner, "rings", "preview").await.json();
-    let bearer = format!("Bearer {}", token(&app, "rings--game").await.token());
+    let token = app.new_player("rings--game").await.0.token();
+    let bearer = format!("Bearer {token}");
     let report = |path: &str, body: Value| {
         app.request(Method::POST, "rings--game", path)
             .header("content-type", "application/json")

@@ -156,6 +156,20 @@ impl TestApp {
             .header("origin", self.origin("demo"))
     }
 
+    /// Returns the response with a token of a new guest at the address `label`, whose cookie came
+    /// back, so that the guest counts as a player, and the cookie.
+    pub(crate) async fn new_player(&self, label: &str) -> (Answer, String) {
+        let ask = || {
+            self.request(Method::POST, "auth", "/token")
+                .header("origin", self.origin(label))
+        };
+        let first = send(ask()).await;
+        let cookie = first.cookie().unwrap().to_owned();
+        let again = send(ask().header("cookie", &cookie)).await;
+        assert_eq!(again.claims().sub, first.claims().sub);
+        (again, cookie)
+    }
+
     /// Returns the cookie of a browser that has just signed in `subject`; as `guest`, if it was one
     /// before.
     pub(crate) async fn sign_in(&self, subject: &str, guest: Option<Uuid>) -> String {

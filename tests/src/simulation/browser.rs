@@ -180,7 +180,19 @@ impl Browser {
         let Ok(token) = serde_json::from_slice::<TokenAnswer>(&answer.body) else {
             return;
         };
-        let token = token.access_token;
+        let token = if token.is_new {
+            // A new guest counts once its cookie came back.
+            self.token_again(game, &cookie).await
+        } else {
+            Some(token)
+        };
+        let Some(TokenAnswer {
+            access_token: token,
+            ..
+        }) = token
+        else {
+            return;
+        };
         if let Ok(sub) = visitor::claims(&token).sub.parse() {
             let token = token.into();
             // The crowd ends only after every request.
@@ -190,6 +202,17 @@ impl Browser {
                 token,
                 sub,
             });
+        }
+    }
+
+    /// Exchanges the cookie of a new guest for a token once more. Pages do so with their first
+    /// heartbeat.
+    async fn token_again(&self, game: &str, cookie: &str) -> Option<TokenAnswer> {
+        let request = self.requests.token(game, Some(cookie));
+        let kind = Kind::KnownGuest;
+        match self.ask(kind, Instant::now(), request, &[200]).await {
+            Outcome::Passed(answer) => serde_json::from_slice(&answer.body).ok(),
+            Outcome::Refused | Outcome::Lost => None,
         }
     }
 

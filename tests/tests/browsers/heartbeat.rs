@@ -11,6 +11,7 @@ use serde_json::json;
 use thirtyfour::By;
 
 use crate::identity::player;
+use crate::journey::playing;
 use crate::logs::open;
 
 platform_tests::browser_tests![
@@ -27,6 +28,8 @@ platform_tests::browser_tests![
     a_page_rendered_ahead_makes_no_guest_and_no_beat,
     the_runtime_listens_for_nothing_that_forbids_the_cache,
     a_page_that_loads_for_real_beats_within_seconds,
+    a_first_visitor_is_among_the_players_within_ten_seconds,
+    a_browser_without_cookies_asks_once_more_and_stays_the_same_guest,
     a_test_program_does_not_count_on_a_platform_elsewhere,
 ];
 
@@ -48,7 +51,8 @@ async fn the_first_beat_comes_after_five_visible_seconds_and_then_every_thirty(s
     assert_eq!(first.body, format!("{{\"page\":\"{}\"}}", first.page));
     let token = stage.run("return platform.getAccessToken()").await;
     assert_eq!(first.token.as_deref(), token.as_str());
-    assert_eq!(world.gateway.token_requests(), 1);
+    // A new guest asks once more, so that it counts.
+    assert_eq!(world.gateway.token_requests(), 2);
     stage.run("await pass(29)").await;
     catch_up(&stage).await;
     assert_eq!(world.beats().len(), 1);
@@ -71,6 +75,8 @@ async fn the_first_beat_comes_after_five_visible_seconds_and_then_every_thirty(s
         (beats.last()?.page != first.page).then_some(beats)
     })
     .await;
+    // The guest came back, and asks once.
+    assert_eq!(world.gateway.token_requests(), 3);
     assert!(beats[3].leaving && beats[3].page == first.page, "{beats:?}");
 }
 
@@ -103,14 +109,15 @@ async fn a_beat_with_a_token_that_is_too_old_has_the_page_look_who_plays(stage: 
     gateway.spoil(Method::POST, "/__platform/heartbeat", refusal, 1);
     stage.run("await pass(6)").await;
     poll::until("the page looks", async || {
-        (gateway.token_requests() == 2).then_some(())
+        (gateway.token_requests() == 3).then_some(())
     })
     .await;
     let after = stage.run("return platform.getAccessToken()").await;
     assert_ne!(after, before);
     stage.run("await pass(31)").await;
     catch_up(&stage).await;
-    assert_eq!(gateway.token_requests(), 2, "once for one refusal");
+    let asked = gateway.token_requests();
+    assert_eq!(asked, 3, "once for one refusal, and once for a new guest");
 }
 
 async fn a_page_learns_with_its_next_beat_that_its_player_signed_out_elsewhere(stage: Stage) {
@@ -301,7 +308,8 @@ async fn a_page_rendered_ahead_makes_no_guest_and_no_beat(stage: Stage) {
     assert_eq!(status, json!(200));
     stage.run("await pass(6)").await;
     world.beats_reach(1).await;
-    assert_eq!(world.gateway.token_requests(), 1);
+    // A new guest asks once more, so that it counts.
+    assert_eq!(world.gateway.token_requests(), 2);
 }
 
 async fn the_runtime_listens_for_nothing_that_forbids_the_cache(stage: Stage) {
@@ -331,6 +339,41 @@ async fn a_page_that_loads_for_real_beats_within_seconds(stage: Stage) {
     world.beats_reach(1).await;
     let since = stage.run("return performance.now()").await;
     assert!(since.as_f64() > Some(5_000.0), "after {since} ms");
+}
+
+async fn a_first_visitor_is_among_the_players_within_ten_seconds(stage: Stage) {
+    let world = World::start().await;
+    let page = PageBuilder::new().after("<script>platform.fetch('/api/any')</script>");
+    stage.open(&world.publish(page).await).await;
+    let visitor = world.visitor();
+    let since = poll::until("the visitor counts", async || {
+        let now = playing(&visitor, "arena").await;
+        if now != json!(1) {
+            return None;
+        }
+        stage.run("return performance.now()").await.as_f64()
+    })
+    .await;
+    assert!(since < 10_000.0, "after {since} ms");
+}
+
+async fn a_browser_without_cookies_asks_once_more_and_stays_the_same_guest(stage: Stage) {
+    // Without credentials no cookie is sent, and none is kept.
+    let without = "<script>
+        const native = window.fetch;
+        window.fetch = (input, init) => native(input, init && { ...init, credentials: 'omit' });
+        window.changes = 0;
+        addEventListener('platform:playerchange', () => { changes += 1 });
+    </script>";
+    let world = open(&stage, PageBuilder::new().before(without)).await;
+    let before = player(&stage).await;
+    stage.run("await pass(70)").await;
+    world.beats_reach(3).await;
+    assert_eq!(world.gateway.token_requests(), 2);
+    assert_eq!(player(&stage).await.sub, before.sub);
+    assert_eq!(stage.run("return changes").await, 0);
+    let playing = playing(&world.visitor(), "arena").await;
+    assert!([json!(0), json!(null)].contains(&playing), "{playing}");
 }
 
 async fn a_test_program_does_not_count_on_a_platform_elsewhere(stage: Stage) {

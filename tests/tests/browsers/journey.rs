@@ -50,7 +50,7 @@ async fn a_guest_signs_in_and_is_the_same_player_on_a_second_device(stage: Stage
 }
 
 /// Returns how many play a game now, as the ranking says: null if that is not in it, or not known.
-async fn playing(visitor: &Visitor, slug: &str) -> Value {
+pub(crate) async fn playing(visitor: &Visitor, slug: &str) -> Value {
     let host = visitor.host("x").replacen("x.", "", 1);
     let answer = visitor.request_host(Method::GET, &host, "/api/ranking");
     let text = answer.send().await.unwrap().text().await.unwrap();
@@ -83,7 +83,7 @@ async fn a_game_is_deployed_played_counted_and_watched(stage: Stage) {
     // The page plays, and so does somebody else: two players, whichever node is asked.
     stage.run("await pass(6)").await;
     let visitor = world.visitor();
-    let other = visitor.mint("rings", None).await.unwrap();
+    let other = visitor.mint_player("rings").await.unwrap();
     let beat = visitor.request(Method::POST, "rings", paths::HEARTBEAT);
     let beat = beat
         .bearer_auth(other.token)

@@ -41,6 +41,11 @@ impl dyn Entropy + '_ {
     pub fn uuid_v4(&self) -> Uuid {
         Builder::from_random_bytes(self.id_bytes()).into_uuid()
     }
+
+    /// A random UUID, version 8 (RFC 9562 §5.8), for ids that must not be taken for one of version 4.
+    pub fn uuid_v8(&self) -> Uuid {
+        Builder::from_custom_bytes(self.id_bytes()).into_uuid()
+    }
 }
 
 /// The operating system's generator, which is asked for every secret. Every request needs ids, and

@@ -15,6 +15,7 @@
 //! | [`deletion`], [`retention`] | deleting a player; how long events and addresses are kept |
 //! | `cookie_secret` | the secrets in cookies |
 //! | [`device`], [`console_token`] | the command line's sign-in; tokens of the console and the command line |
+//! | [`token_id`] | the ids of game tokens, which say whether heartbeats with them count |
 //! | [`deploy_token`] | the secrets with which programs deploy a project |
 //! | [`preview`] | previews of a project, and when an unused one ends |
 //! | [`custom_domain`], [`domain_name`] | domains of a project's own, and which names they may have |
@@ -78,5 +79,6 @@ pub mod sign_in;
 pub mod stack;
 pub mod stored_file;
 pub mod takedown;
+pub mod token_id;
 pub mod username;
 pub mod webhook;

@@ -327,6 +327,7 @@ macro_rules! suite {
                 an_address_holds_no_more_guests_than_it_may
                 of_many_at_once_an_address_holds_no_more_than_it_may
                 guests_whose_cookie_has_not_come_back_are_few_and_held_by_nobody
+                new_guests_count_for_a_while_against_the_limit_of_their_game_alone
                 guests_whose_cookie_did_not_come_back_are_swept
             }
             previews {

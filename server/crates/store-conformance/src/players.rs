@@ -172,6 +172,7 @@ pub async fn an_address_holds_no_more_guests_than_it_may(place: &dyn Place) {
             cap: Some(GuestCap {
                 guests: 3,
                 seen_since: now - 1_000,
+                awaited_since: now - 1_000,
                 awaited: 1,
             }),
             ..guest(&[name])
@@ -226,6 +227,7 @@ pub async fn of_many_at_once_an_address_holds_no_more_than_it_may(place: &dyn Pl
                 cap: Some(GuestCap {
                     guests: 7,
                     seen_since: 0,
+                    awaited_since: 0,
                     awaited: 1,
                 }),
                 address: format!("192.0.2.{}", number % 3),
@@ -255,21 +257,31 @@ pub async fn of_many_at_once_an_address_holds_no_more_than_it_may(place: &dyn Pl
 fn awaited(name: &str, game: &str, now: Millis) -> NewGuest {
     NewGuest {
         awaiting: Some(game.into()),
-        cap: Some(GuestCap {
-            guests: 3,
-            seen_since: 0,
-            awaited: 2,
-        }),
+        cap: Some(cap(now)),
         now,
         ..guest(&[name])
     }
 }
 
+/// Three guests for an address, and rows of two whose cookie has not come back.
+const fn cap(now: Millis) -> GuestCap {
+    GuestCap {
+        guests: 3,
+        seen_since: 0,
+        awaited_since: now - AWAITED_PERIOD,
+        awaited: 2,
+    }
+}
+
+/// For how long a guest whose cookie has not come back counts here.
+const AWAITED_PERIOD: Millis = 10;
+
 pub async fn guests_whose_cookie_has_not_come_back_are_few_and_held_by_nobody(place: &dyn Place) {
     let store = place.open().await;
     let mut made = Vec::new();
     for number in 0..10 {
-        let new = awaited(&format!("otter-{number}"), "game:loop", NOW + number);
+        let at = NOW + number * AWAITED_PERIOD;
+        let new = awaited(&format!("otter-{number}"), "game:loop", at);
         assert!(store.add_guest(new.clone()).await.unwrap().awaited);
         made.push(new);
     }
@@ -277,6 +289,7 @@ pub async fn guests_whose_cookie_has_not_come_back_are_few_and_held_by_nobody(pl
     for gone in &made[..8] {
         assert_eq!(there(gone).await, None);
         assert_eq!(store.find_player(gone.id).await.unwrap(), None);
+        assert!(!store.confirm_guest(gone.id, None, NOW).await.unwrap());
     }
     assert!(there(&made[8]).await.unwrap().player.awaited);
     assert!(
@@ -288,18 +301,23 @@ pub async fn guests_whose_cookie_has_not_come_back_are_few_and_held_by_nobody(pl
     );
     assert!(store.list_holding_addresses(0, 9).await.unwrap().is_empty());
     // Another game and another address have limits of their own.
-    let other = awaited("heron", "game:other", NOW + 20);
+    let late = NOW + 10 * AWAITED_PERIOD;
+    let other = awaited("heron", "game:other", late);
     let elsewhere = NewGuest {
         address: "192.0.2.2".into(),
-        ..awaited("robin", "game:loop", NOW + 20)
+        ..awaited("robin", "game:loop", late)
     };
     for new in [&other, &elsewhere] {
         store.add_guest(new.clone()).await.unwrap();
     }
     // A guest whose cookie comes back counts, and stays.
     for new in [&made[8], &made[9], &other] {
-        store.see_guest(new.id, NOW + 30).await.unwrap();
+        for _ in 0..2 {
+            let counts = store.confirm_guest(new.id, Some(cap(late)), late).await;
+            assert!(counts.unwrap());
+        }
         assert!(!there(new).await.unwrap().player.awaited);
+        assert_eq!(there(new).await.unwrap().player.seen_at, late);
     }
     assert_eq!(
         store
@@ -310,10 +328,74 @@ pub async fn guests_whose_cookie_has_not_come_back_are_few_and_held_by_nobody(pl
         3
     );
     let full = store
-        .add_guest(awaited("late", "game:loop", NOW + 40))
+        .add_guest(awaited("late", "game:loop", late + 1_000))
         .await;
     assert!(matches!(full, Err(StoreError::GuestCap)), "{full:?}");
     assert!(there(&elsewhere).await.is_some());
+}
+
+pub async fn new_guests_count_for_a_while_against_the_limit_of_their_game_alone(place: &dyn Place) {
+    let store = place.open().await;
+    let add = async |name: &str, game: &str, now: Millis| {
+        let cap = GuestCap {
+            awaited: 3,
+            ..cap(now)
+        };
+        let room = store
+            .has_room_for_new_guest("192.0.2.1", game, cap)
+            .await
+            .unwrap();
+        let new = NewGuest {
+            cap: Some(cap),
+            ..awaited(name, game, now)
+        };
+        let added = store.add_guest(new.clone()).await;
+        assert!(
+            room || added.is_err(),
+            "reading and adding agree: {added:?}"
+        );
+        added.map(|_| new).map_err(|error| (error, room))
+    };
+    let mut made = Vec::new();
+    for name in ["one", "two", "three"] {
+        made.push(add(name, "game:loop", NOW).await.unwrap());
+    }
+    let full = add("four", "game:loop", NOW + AWAITED_PERIOD).await;
+    assert!(
+        matches!(full, Err((StoreError::GuestCap, false))),
+        "{full:?}"
+    );
+    let other = add("heron", "game:other", NOW).await.unwrap();
+    // Those that are not new any more count for nobody.
+    let late = NOW + AWAITED_PERIOD + 1;
+    made.push(add("five", "game:loop", late).await.unwrap());
+    made.push(add("six", "game:loop", late).await.unwrap());
+    // Their cookies come back together: as many count as the address may hold.
+    let mut counted = 0;
+    for new in made.iter().chain([&other]) {
+        let now = Some(cap(late));
+        counted += usize::from(store.confirm_guest(new.id, now, late).await.unwrap());
+    }
+    assert_eq!(counted, 3);
+    for (name, game) in [("seven", "game:loop"), ("eight", "game:other")] {
+        let full = add(name, game, late).await;
+        let is_full = matches!(full, Err((StoreError::GuestCap, true)));
+        assert!(is_full, "the game is not why: {full:?}");
+    }
+    // The guest that found no room waits for it.
+    let session = store.lookup_session(&other.session).await.unwrap().unwrap();
+    assert!(session.player.awaited);
+    let six = made.last().unwrap();
+    store
+        .end_session(&six.session, Actor::Own.into(), late)
+        .await
+        .unwrap();
+    assert!(
+        store
+            .confirm_guest(other.id, Some(cap(late)), late)
+            .await
+            .unwrap()
+    );
 }
 
 pub async fn guests_whose_cookie_did_not_come_back_are_swept(place: &dyn Place) {
@@ -326,7 +408,7 @@ pub async fn guests_whose_cookie_did_not_come_back_are_swept(place: &dyn Place) 
     for new in [&left, &seen, &asked, &suspended] {
         store.add_guest(new.clone()).await.unwrap();
     }
-    store.see_guest(seen.id, NOW).await.unwrap();
+    assert!(store.confirm_guest(seen.id, None, NOW).await.unwrap());
     let began = PendingSignIn {
         guest: Some(asked.id),
         ..pending(1)
@@ -348,6 +430,9 @@ pub async fn guests_whose_cookie_did_not_come_back_are_swept(place: &dyn Place) 
         let found = store.lookup_session(&new.session).await.unwrap();
         assert_eq!(found.is_some(), stays, "{:?}", new.usernames);
     }
+    // A sign-in that was begun keeps the guest, but does not make it count.
+    let session = store.lookup_session(&asked.session).await.unwrap().unwrap();
+    assert!(session.player.awaited);
     // Its cookie makes it again, under the same id and name.
     let again = NewGuest {
         awaiting: None,

@@ -2,10 +2,12 @@
 
 use std::collections::BTreeMap;
 
+use platform_domain::clock::Millis;
 use platform_domain::player::{Player, PlayerState};
 use platform_domain::session::BACK_MILLIS;
 use platform_domain::username;
 use platform_store::{GuestCap, NewGuest, StoreError};
+use tokio_postgres::Row;
 use uuid::Uuid;
 
 use super::database::Database;
@@ -47,6 +49,42 @@ impl Guests {
     /// done.
     pub(super) async fn bring_back(&self, guest: &NewGuest) -> Result<Player, StoreError> {
         transact!(self.database, transaction => bring_back(&transaction, guest))
+    }
+
+    /// Whether the new guests of a game leave room for one more at an address.
+    pub(super) async fn has_room(
+        &self,
+        address: &str,
+        game: &str,
+        cap: GuestCap,
+    ) -> Result<bool, StoreError> {
+        let row = self
+            .database
+            .row(
+                COUNT,
+                &[
+                    &[address].as_slice(),
+                    &[game].as_slice(),
+                    &[cap.seen_since].as_slice(),
+                    &[cap.awaited_since].as_slice(),
+                    &[i64::from(cap.guests)].as_slice(),
+                ],
+            )
+            .await?;
+        let count = row.as_ref().map(Count::of).transpose()?;
+        let count = count.unwrap_or_default();
+        Ok(count.has_room(cap) || count.confirmed >= i64::from(cap.guests))
+    }
+
+    /// Records that a guest's cookie came back, if its address has room. Returns whether the guest
+    /// counts now.
+    pub(super) async fn confirm(
+        &self,
+        player: Uuid,
+        cap: Option<GuestCap>,
+        now: Millis,
+    ) -> Result<bool, StoreError> {
+        transact!(self.database, transaction => confirm(&transaction, player, cap, now))
     }
 
     /// Returns how many new guests wait.
@@ -129,28 +167,102 @@ async fn lock_addresses(transaction: &Transaction, guests: &[&NewGuest]) -> Resu
         .map(drop)
 }
 
-/// Returns how many guests count for the address of each, up to its cap.
-async fn count_held(
-    transaction: &Transaction,
-    guests: &[(&str, GuestCap)],
-) -> Result<Vec<i64>, Error> {
-    let addresses: Vec<&str> = guests.iter().map(|(address, _)| *address).collect();
-    let since: Vec<i64> = guests.iter().map(|(_, cap)| cap.seen_since).collect();
-    let caps: Vec<i64> = guests
-        .iter()
-        .map(|(_, cap)| i64::from(cap.guests))
-        .collect();
+/// An address, the game if the new guest's cookie is yet to come back, and the limit.
+type Asked<'a> = (&'a str, Option<&'a str>, GuestCap);
+
+/// How many guests count against a limit, each number up to the limit.
+#[derive(Clone, Copy, Default)]
+struct Count {
+    /// The guests of the address whose cookie came back.
+    confirmed: i64,
+    /// The new guests of the game there whose cookie did not.
+    awaited: i64,
+}
+
+impl Count {
+    fn has_room(self, cap: GuestCap) -> bool {
+        self.confirmed + self.awaited < i64::from(cap.guests)
+    }
+
+    fn of(row: &Row) -> Result<Self, Error> {
+        Ok(Self {
+            confirmed: get(row, 0)?,
+            awaited: get(row, 1)?,
+        })
+    }
+}
+
+const COUNT: &str = "SELECT (SELECT count(*) FROM (
+         SELECT 1 FROM players WHERE address = asked.address
+             AND seen_at >= asked.since AND awaiting IS NULL LIMIT asked.cap) AS confirmed),
+     (SELECT count(*) FROM (
+         SELECT 1 FROM players WHERE address = asked.address AND awaiting = asked.game
+             AND created_at >= asked.awaited_since LIMIT asked.cap) AS awaited)
+     FROM unnest($1::text[], $2::text[], $3::bigint[], $4::bigint[], $5::bigint[])
+         WITH ORDINALITY AS asked (address, game, since, awaited_since, cap, place)
+     ORDER BY asked.place";
+
+/// Returns how many guests count against the limit of each.
+async fn count(transaction: &Transaction, asked: &[Asked<'_>]) -> Result<Vec<Count>, Error> {
+    let addresses: Vec<&str> = asked.iter().map(|(address, ..)| *address).collect();
+    let games: Vec<Option<&str>> = asked.iter().map(|(_, game, _)| *game).collect();
+    let number =
+        |of: fn(&GuestCap) -> i64| -> Vec<i64> { asked.iter().map(|(.., cap)| of(cap)).collect() };
+    let since = number(|cap| cap.seen_since);
+    let awaited_since = number(|cap| cap.awaited_since);
+    let caps = number(|cap| i64::from(cap.guests));
     let rows = transaction
-        .rows(
-            "SELECT (SELECT count(*) FROM (
-                 SELECT 1 FROM players WHERE address = asked.address
-                     AND seen_at >= asked.since AND awaiting IS NULL LIMIT asked.cap) AS held)
-             FROM unnest($1::text[], $2::bigint[], $3::bigint[])
-                 WITH ORDINALITY AS asked (address, since, cap, place) ORDER BY asked.place",
-            &[&addresses, &since, &caps],
+        .rows(COUNT, &[&addresses, &games, &since, &awaited_since, &caps])
+        .await?;
+    rows.iter().map(Count::of).collect()
+}
+
+/// Records that a guest's cookie came back, if its address has room. Returns whether it counts now.
+async fn confirm(
+    transaction: &Transaction,
+    player: Uuid,
+    cap: Option<GuestCap>,
+    now: Millis,
+) -> Result<bool, Error> {
+    if let Some(cap) = cap
+        && let Some(address) = lock_address_of(transaction, player, now).await?
+    {
+        let counts = count(transaction, &[(&address, None, cap)]).await?;
+        if counts.first().is_some_and(|count| !count.has_room(cap)) {
+            // Another request with the same cookie may have taken the last room.
+            let sql = "SELECT awaiting IS NULL FROM players WHERE id = $1";
+            let row = transaction.row(sql, &[&player]).await?;
+            return row.map_or(Ok(false), |row| get(&row, 0));
+        }
+    }
+    let confirmed = transaction
+        .execute(
+            "UPDATE players SET seen_at = greatest(seen_at, $2), awaiting = NULL WHERE id = $1",
+            &[&player, &now],
         )
         .await?;
-    rows.iter().map(|row| get(row, 0)).collect()
+    Ok(confirmed == 1)
+}
+
+/// Locks the network address of a guest whose cookie has not come back, before any player, as adding
+/// a guest does. Returns the address.
+async fn lock_address_of(
+    transaction: &Transaction,
+    player: Uuid,
+    now: Millis,
+) -> Result<Option<String>, Error> {
+    let row = transaction
+        .row(
+            "INSERT INTO guest_addresses (address, used_at)
+             SELECT address, $2::bigint FROM players
+             WHERE id = $1 AND awaiting IS NOT NULL AND address IS NOT NULL
+             ON CONFLICT (address) DO UPDATE
+             SET used_at = greatest(guest_addresses.used_at, excluded.used_at)
+             RETURNING address",
+            &[&player, &now],
+        )
+        .await?;
+    row.as_ref().map(|row| get(row, 0)).transpose()
 }
 
 /// Removes the oldest guests of an address and game whose cookie has not come back, so that there
@@ -178,11 +290,9 @@ async fn make_room(
 async fn add(transaction: &Transaction, guest: &NewGuest) -> Result<Player, Error> {
     if let Some(cap) = guest.cap {
         lock_addresses(transaction, &[guest]).await?;
-        let held = count_held(transaction, &[(&guest.address, cap)]).await?;
-        if held
-            .first()
-            .is_some_and(|held| *held >= i64::from(cap.guests))
-        {
+        let asked = (guest.address.as_str(), guest.awaiting.as_deref(), cap);
+        let count = count(transaction, &[asked]).await?;
+        if count.first().is_some_and(|count| !count.has_room(cap)) {
             return Err(StoreError::GuestCap.into());
         }
         if let Some(game) = &guest.awaiting {
@@ -266,32 +376,38 @@ async fn refuse_those_over_caps(
     transaction: &Transaction,
     guests: &[&NewGuest],
 ) -> Result<Results, Error> {
-    let capped: Vec<(&str, GuestCap)> = guests
+    let asked: Vec<Asked<'_>> = guests
         .iter()
-        .filter_map(|guest| guest.cap.map(|cap| (guest.address.as_str(), cap)))
+        .filter_map(|guest| {
+            let (address, game) = (guest.address.as_str(), guest.awaiting.as_deref());
+            guest.cap.map(|cap| (address, game, cap))
+        })
         .collect();
-    let mut held = if capped.is_empty() {
+    let mut counts = if asked.is_empty() {
         Vec::new()
     } else {
-        count_held(transaction, &capped).await?
+        count(transaction, &asked).await?
     }
     .into_iter();
-    // How many guests of this group count for an address so far.
-    let mut more: BTreeMap<&str, i64> = BTreeMap::new();
+    // How many guests of this group count for an address, or for a game there, so far.
+    let mut more: BTreeMap<(&str, Option<&str>), i64> = BTreeMap::new();
     let mut results = Results::new();
     for guest in guests {
-        let more = more.entry(&guest.address).or_default();
-        let is_full = match guest.cap {
-            Some(cap) => held.next().unwrap_or(0) + *more >= i64::from(cap.guests),
-            None => false,
-        };
-        if is_full {
+        let (address, game) = (guest.address.as_str(), guest.awaiting.as_deref());
+        let more_of = |game| more.get(&(address, game)).copied().unwrap_or_default();
+        let has_room = guest.cap.is_none_or(|cap| {
+            let before = counts.next().unwrap_or_default();
+            let now = Count {
+                confirmed: before.confirmed + more_of(None),
+                awaited: before.awaited + game.map_or(0, |game| more_of(Some(game))),
+            };
+            now.has_room(cap)
+        });
+        if !has_room {
             results.push(Some(Err(StoreError::GuestCap)));
             continue;
         }
-        if guest.awaiting.is_none() {
-            *more += 1;
-        }
+        *more.entry((address, game)).or_default() += 1;
         results.push(None);
     }
     Ok(results)

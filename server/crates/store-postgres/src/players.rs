@@ -5,7 +5,7 @@ use platform_domain::audit::{AuditKind, By};
 use platform_domain::clock::Millis;
 use platform_domain::player::{Player, PlayerState};
 use platform_domain::username;
-use platform_store::{NewGuest, PlayerStore, StoreError};
+use platform_store::{GuestCap, NewGuest, PlayerStore, StoreError};
 use tokio_postgres::Row;
 use uuid::Uuid;
 
@@ -25,11 +25,28 @@ impl PlayerStore for PostgresStore {
         self.guests.bring_back(&guest).await
     }
 
+    async fn has_room_for_new_guest(
+        &self,
+        address: &str,
+        game: &str,
+        cap: GuestCap,
+    ) -> Result<bool, StoreError> {
+        self.guests.has_room(address, game, cap).await
+    }
+
+    async fn confirm_guest(
+        &self,
+        player: Uuid,
+        cap: Option<GuestCap>,
+        now: Millis,
+    ) -> Result<bool, StoreError> {
+        self.guests.confirm(player, cap, now).await
+    }
+
     async fn see_guest(&self, player: Uuid, now: Millis) -> Result<(), StoreError> {
         self.main
             .write(
-                "UPDATE players SET seen_at = greatest(seen_at, $2), awaiting = NULL
-                 WHERE id = $1 AND (seen_at < $2 OR awaiting IS NOT NULL)",
+                "UPDATE players SET seen_at = $2 WHERE id = $1 AND seen_at < $2",
                 &[&player, &now],
             )
             .await
@@ -115,7 +132,8 @@ pub(super) async fn sweep_awaited(
 ) -> Result<usize, Error> {
     let rows = transaction
         .rows(
-            "SELECT id FROM players WHERE awaiting IS NOT NULL AND created_at <= $1
+            "SELECT id FROM players
+             WHERE awaiting IS NOT NULL AND awaiting <> '' AND created_at <= $1
              LIMIT $2 FOR UPDATE SKIP LOCKED",
             &[&made_before, &limit],
         )
@@ -148,11 +166,12 @@ pub(super) async fn remove_locked(transaction: &Transaction, rows: &[Row]) -> Re
     Ok(number(removed))
 }
 
-/// Records that the guest's cookie was sent back, so the guest counts for its address from now on.
-pub(super) async fn confirm(transaction: &Transaction, player: Uuid) -> Result<(), Error> {
+/// Keeps the row of a guest whose cookie has not come back for a token: it is neither swept nor
+/// removed to make room. The game it waits for is then empty, so that it counts for no game.
+pub(super) async fn keep_awaited(transaction: &Transaction, player: Uuid) -> Result<(), Error> {
     transaction
         .execute(
-            "UPDATE players SET awaiting = NULL WHERE id = $1 AND awaiting IS NOT NULL",
+            "UPDATE players SET awaiting = '' WHERE id = $1 AND awaiting IS NOT NULL",
             &[&player],
         )
         .await

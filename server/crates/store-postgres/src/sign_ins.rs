@@ -73,9 +73,9 @@ impl SignInStore for PostgresStore {
 }
 
 async fn add_pending(transaction: &Transaction, pending: &PendingSignIn) -> Result<(), Error> {
-    // The browser sent the guest's cookie.
+    // The guest may come back from the provider late. Its next token decides whether it counts.
     if let Some(guest) = pending.guest {
-        players::confirm(transaction, guest).await?;
+        players::keep_awaited(transaction, guest).await?;
     }
     transaction
         .execute(

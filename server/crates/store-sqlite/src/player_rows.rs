@@ -95,12 +95,11 @@ pub(super) fn add_player(
     .into())
 }
 
-/// Records that the guest's cookie was sent back, so the guest counts for its address from now on.
-pub(super) fn confirm(connection: &Connection, player: Uuid) -> Result<(), Error> {
+/// Keeps the row of a guest whose cookie has not come back for a token: it is neither swept nor
+/// removed to make room. The game it waits for is then empty, so that it counts for no game.
+pub(super) fn keep_awaited(connection: &Connection, player: Uuid) -> Result<(), Error> {
     connection
-        .prepare_cached(
-            "UPDATE players SET awaiting = NULL WHERE id = ?1 AND awaiting IS NOT NULL",
-        )?
+        .prepare_cached("UPDATE players SET awaiting = '' WHERE id = ?1 AND awaiting IS NOT NULL")?
         .execute([player.as_bytes()])?;
     Ok(())
 }

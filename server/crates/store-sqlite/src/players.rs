@@ -6,8 +6,8 @@ use platform_domain::clock::Millis;
 use platform_domain::player::{Player, PlayerState};
 use platform_domain::session::BACK_MILLIS;
 use platform_domain::username;
-use platform_store::{NewGuest, PlayerStore, StoreError};
-use rusqlite::{Connection, params};
+use platform_store::{GuestCap, NewGuest, PlayerStore, StoreError};
+use rusqlite::{Connection, OptionalExtension as _, params};
 use uuid::Uuid;
 
 use super::audit::{self, Entry};
@@ -26,6 +26,29 @@ impl PlayerStore for SqliteStore {
     async fn bring_back_guest(&self, guest: NewGuest) -> Result<Player, StoreError> {
         self.main
             .write(move |connection| bring_back_guest(connection, &guest))
+            .await
+    }
+
+    async fn has_room_for_new_guest(
+        &self,
+        address: &str,
+        game: &str,
+        cap: GuestCap,
+    ) -> Result<bool, StoreError> {
+        self.main.read(|connection| {
+            Ok(has_room(connection, address, Some(game), cap)?
+                || !has_room(connection, address, None, cap)?)
+        })
+    }
+
+    async fn confirm_guest(
+        &self,
+        player: Uuid,
+        cap: Option<GuestCap>,
+        now: Millis,
+    ) -> Result<bool, StoreError> {
+        self.main
+            .write(move |connection| confirm_guest(connection, player, cap, now))
             .await
     }
 
@@ -56,15 +79,7 @@ impl PlayerStore for SqliteStore {
 
 pub(super) fn add_guest(connection: &Connection, guest: &NewGuest) -> Result<Player, Error> {
     if let Some(cap) = guest.cap {
-        let held: u32 = connection
-            .prepare_cached(
-                "SELECT count(*) FROM (SELECT 1 FROM players
-                 WHERE address = ?1 AND seen_at >= ?2 AND awaiting IS NULL LIMIT ?3)",
-            )?
-            .query_row(params![guest.address, cap.seen_since, cap.guests], |row| {
-                row.get(0)
-            })?;
-        if held >= cap.guests {
+        if !has_room(connection, &guest.address, guest.awaiting.as_deref(), cap)? {
             return Err(StoreError::GuestCap.into());
         }
         if let Some(game) = &guest.awaiting {
@@ -88,6 +103,65 @@ pub(super) fn add_guest(connection: &Connection, guest: &NewGuest) -> Result<Pla
         awaited: guest.awaiting.is_some(),
         ..player
     })
+}
+
+/// Whether an address has room for one more guest: of this game, or one whose cookie came back.
+fn has_room(
+    connection: &Connection,
+    address: &str,
+    game: Option<&str>,
+    cap: GuestCap,
+) -> Result<bool, Error> {
+    let confirmed: u32 = connection
+        .prepare_cached(
+            "SELECT count(*) FROM (SELECT 1 FROM players
+             WHERE address = ?1 AND seen_at >= ?2 AND awaiting IS NULL LIMIT ?3)",
+        )?
+        .query_row(params![address, cap.seen_since, cap.guests], |row| {
+            row.get(0)
+        })?;
+    let Some(game) = game.filter(|_| confirmed < cap.guests) else {
+        return Ok(confirmed < cap.guests);
+    };
+    let awaited: u32 = connection
+        .prepare_cached(
+            "SELECT count(*) FROM (SELECT 1 FROM players
+             WHERE address = ?1 AND awaiting = ?2 AND created_at >= ?3 LIMIT ?4)",
+        )?
+        .query_row(
+            params![address, game, cap.awaited_since, cap.guests],
+            |row| row.get(0),
+        )?;
+    Ok(confirmed.saturating_add(awaited) < cap.guests)
+}
+
+/// Records that a guest's cookie came back, if its address has room.
+fn confirm_guest(
+    connection: &Connection,
+    player: Uuid,
+    cap: Option<GuestCap>,
+    now: Millis,
+) -> Result<bool, Error> {
+    let awaited: Option<(bool, Option<String>)> = connection
+        .prepare_cached("SELECT awaiting IS NOT NULL, address FROM players WHERE id = ?1")?
+        .query_row([player.as_bytes()], |row| Ok((row.get(0)?, row.get(1)?)))
+        .optional()?;
+    match awaited {
+        None => return Ok(false),
+        Some((true, address)) => {
+            if let (Some(address), Some(cap)) = (address, cap)
+                && !has_room(connection, &address, None, cap)?
+            {
+                return Ok(false);
+            }
+            connection
+                .prepare_cached("UPDATE players SET awaiting = NULL WHERE id = ?1")?
+                .execute([player.as_bytes()])?;
+        }
+        Some((false, _)) => {}
+    }
+    see_guest(connection, player, now)?;
+    Ok(true)
 }
 
 /// Adds a guest again, or gives it one more session if that was just done.
@@ -132,7 +206,8 @@ pub(super) fn sweep_awaited(
 ) -> Result<usize, Error> {
     let ids: Vec<Vec<u8>> = connection
         .prepare_cached(
-            "SELECT id FROM players WHERE awaiting IS NOT NULL AND created_at <= ?1 LIMIT ?2",
+            "SELECT id FROM players
+             WHERE awaiting IS NOT NULL AND awaiting <> '' AND created_at <= ?1 LIMIT ?2",
         )?
         .query_map(params![made_before, limit], |row| row.get(0))?
         .collect::<Result<_, _>>()?;
@@ -160,7 +235,7 @@ pub(super) fn see_guest(connection: &Connection, player: Uuid, now: Millis) -> R
     connection
         .prepare_cached("UPDATE players SET seen_at = ?2 WHERE id = ?1 AND seen_at < ?2")?
         .execute(params![player.as_bytes(), now])?;
-    player_rows::confirm(connection, player)
+    Ok(())
 }
 
 pub(super) fn rename_player(

@@ -77,9 +77,9 @@ pub(super) fn add_pending(connection: &Connection, pending: &PendingSignIn) -> R
             pending.started_at,
             pending.again
         ])?;
-    // The browser sent the guest's cookie.
+    // The guest may come back from the provider late. Its next token decides whether it counts.
     if let Some(guest) = pending.guest {
-        player_rows::confirm(connection, guest)?;
+        player_rows::keep_awaited(connection, guest)?;
     }
     Ok(())
 }

@@ -36,8 +36,11 @@ pub struct GuestCap {
     pub guests: u32,
     /// A guest that was last seen before this time does not count.
     pub seen_since: Millis,
-    /// The largest number of guests whose cookie has not come back, for one
-    /// address and one game. They do not count in `guests`.
+    /// A guest whose cookie has not come back counts against the limit of its own game alone, and
+    /// only if it was added at this time or later.
+    pub awaited_since: Millis,
+    /// The largest number of rows of guests whose cookie has not come back, for
+    /// one address and one game.
     pub awaited: u32,
 }
 
@@ -64,8 +67,26 @@ pub trait PlayerStore: Send + Sync {
     /// the player exists for another reason.
     async fn bring_back_guest(&self, guest: NewGuest) -> Result<Player, StoreError>;
 
-    /// Sets a guest's last use to `now`, if that is later, and records that its
-    /// cookie has come back.
+    /// Whether the new guests of a game, whose cookies have not come back, leave room for one more at
+    /// the address. True as well if the address is full without them. [`PlayerStore::add_guest`]
+    /// decides; this only reads, so that a refusal costs little.
+    async fn has_room_for_new_guest(
+        &self,
+        address: &str,
+        game: &str,
+        cap: GuestCap,
+    ) -> Result<bool, StoreError>;
+
+    /// Records that a guest's cookie has come back at `now`, unless its address holds as many
+    /// guests as it may. Returns whether the guest counts for its address now.
+    async fn confirm_guest(
+        &self,
+        player: Uuid,
+        cap: Option<GuestCap>,
+        now: Millis,
+    ) -> Result<bool, StoreError>;
+
+    /// Sets a guest's last use to `now`, if that is later.
     async fn see_guest(&self, player: Uuid, now: Millis) -> Result<(), StoreError>;
 
     /// Returns the player of this id.

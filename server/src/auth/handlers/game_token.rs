@@ -10,7 +10,7 @@ use axum::http::{HeaderMap, HeaderValue, header};
 use axum::response::Response;
 
 use super::guest::{self, First, Made};
-use super::token::{self, Granted, IGNORED_BODY_BYTES, token_answer, too_many_guests};
+use super::token::{self, Granted, IGNORED_BODY_BYTES, Standing, token_answer, too_many_guests};
 use crate::auth::AuthState;
 use crate::auth::game_visits::{Held, OwnPage};
 use crate::clock::Millis;
@@ -94,13 +94,13 @@ impl Visit<'_> {
         };
         match token::grant(self.state, self.headers, &session, self.now).await? {
             Granted::Stranger => self.new_guest(None).await,
-            Granted::Player { renewed } => {
+            Granted::Player { renewed, standing } => {
                 let is_due = self.now - found.used_at >= RENEW_MILLIS;
                 if was_blank || is_due || renewed {
                     touch(self.state, &found.hash, self.now).await;
                 }
                 let cookie = (is_due || renewed).then(|| self.cookie(&secret));
-                self.answer(&session, cookie)
+                self.answer(&session, standing, cookie)
             }
         }
     }
@@ -113,9 +113,9 @@ impl Visit<'_> {
     ) -> Result<Response, ApiError> {
         match token::grant(self.state, self.headers, session, self.now).await? {
             Granted::Stranger => self.new_guest(None).await,
-            Granted::Player { renewed } => {
+            Granted::Player { renewed, standing } => {
                 let cookie = renewed.then(|| self.cookie(&secret));
-                self.answer(session, cookie)
+                self.answer(session, standing, cookie)
             }
         }
     }
@@ -128,16 +128,21 @@ impl Visit<'_> {
         let fresh = secret.lone_session(audience);
         match guest::make(self.state, audience, self.network, (held, fresh)).await? {
             Made::TooFast(wait) => Ok(too_many_guests(wait)),
-            Made::Guest(player, session) => {
-                let whose = (&player, session.hash());
+            Made::Guest(player, session, standing) => {
+                let whose = (&player, session.hash(), standing);
                 let cookie = Some(self.cookie(&secret));
                 token_answer(self.state, self.page.caller, whose, self.now, cookie)
             }
         }
     }
 
-    fn answer(&self, session: &Session, cookie: Option<HeaderValue>) -> Result<Response, ApiError> {
-        let whose = (&session.player, session.hash);
+    fn answer(
+        &self,
+        session: &Session,
+        standing: Standing,
+        cookie: Option<HeaderValue>,
+    ) -> Result<Response, ApiError> {
+        let whose = (&session.player, session.hash, standing);
         token_answer(self.state, self.page.caller, whose, self.now, cookie)
     }
 

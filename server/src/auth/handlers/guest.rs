@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use uuid::Uuid;
 
+use super::token::Standing;
 use crate::auth::AuthState;
 use crate::clock::Millis;
 use crate::domain::errors::chain;
@@ -18,8 +19,8 @@ use crate::web::client_address::Network;
 /// The result for a visitor without a session.
 #[derive(Debug)]
 pub(super) enum Made {
-    /// A guest, and the secret of the new session.
-    Guest(Player, SessionSecret),
+    /// A guest, the secret of its session, and whether it counts as a player.
+    Guest(Player, SessionSecret, Standing),
     /// None, since too many guests are being created here at the moment.
     TooFast(Duration),
 }
@@ -37,21 +38,43 @@ pub(super) async fn make(
     network: Network,
     (held, fresh): (Option<SessionSecret>, SessionSecret),
 ) -> Result<Made, ApiError> {
-    let counted = state.limits.guests.count(network).await;
-    if let Err(wait) = counted {
-        return Ok(Made::TooFast(wait));
-    }
     let now = state.platform.clock.now();
     let cap = state.platform.config.guest_cap(now);
     let store = &state.platform.store;
-    if let Some(held) = held {
-        let back = who_returns(state, &held, fresh.clone()).await?;
+    let back = match &held {
+        Some(held) => Some(who_returns(state, held, fresh.clone()).await?),
+        None => None,
+    };
+    let is_there = match &back {
+        Some(back) => store.find_player(back.guest).await?.is_some(),
+        None => false,
+    };
+    // Before the rate limit, which all games share: a game that asks for players in a loop has soon
+    // used up its own room, and slows no other game down.
+    if let Some(cap) = cap.filter(|_| !is_there) {
+        let address = network.to_string();
+        let has_room = store.has_room_for_new_guest(&address, audience, cap);
+        if !has_room.await? {
+            return Err(StoreError::GuestCap.into());
+        }
+    }
+    if let Err(wait) = state.limits.guests.count(network).await {
+        return Ok(Made::TooFast(wait));
+    }
+    if let Some(back) = back {
+        // The cookie of a blank session stays, and came back. Any other one may be made up.
+        let is_blank = held.is_some_and(|held| held.hash() == back.session.hash());
+        let standing = if is_blank {
+            Standing::Counts
+        } else {
+            Standing::New
+        };
         if let Some(player) = bring_back(state, network, &back, cap).await? {
-            return Ok(Made::Guest(player, back.session));
+            return Ok(Made::Guest(player, back.session, standing));
         }
         // A game of the same browser may have made the guest of its blank session at this moment.
         if let Some(session) = store.lookup_session(&back.session.hash()).await? {
-            return Ok(Made::Guest(session.player, back.session));
+            return Ok(Made::Guest(session.player, back.session, standing));
         }
     }
     let guest = NewGuest {
@@ -61,7 +84,7 @@ pub(super) async fn make(
     };
     let player = store.add_guest(guest).await?;
     state.platform.metrics.guest(GuestKind::New);
-    Ok(Made::Guest(player, fresh))
+    Ok(Made::Guest(player, fresh, Standing::New))
 }
 
 /// What comes of the first token of a blank session.
@@ -210,16 +233,29 @@ fn new_guest(id: Uuid, session: SessionHash, network: Network, now: Millis) -> N
     }
 }
 
-/// Records that a guest was seen, so that it keeps counting for its address. If this fails, the
-/// player continues all the same.
-pub(super) async fn see(state: &AuthState, player: &Player, now: Millis) {
-    if !player.wants_to_be_seen(now, state.platform.config.guest_idle()) {
-        return;
+/// Records that a guest was seen, so that it keeps counting for its address, and that its cookie came
+/// back, so that it begins to count. Returns whether the player counts. If this fails, the player
+/// continues; a guest whose cookie came back for the first time may begin to count with its next
+/// token.
+pub(super) async fn see(state: &AuthState, player: &Player, now: Millis) -> Standing {
+    let (store, config) = (&state.platform.store, &state.platform.config);
+    if !player.wants_to_be_seen(now, config.guest_idle()) {
+        return Standing::Counts;
     }
-    if let Err(error) = state.platform.store.see_guest(player.id, now).await {
-        tracing::warn!(
-            error = chain(&error),
-            "a guest's last use could not be stored"
-        );
+    let counts = if player.awaited {
+        let cap = config.guest_cap(now);
+        store.confirm_guest(player.id, cap, now).await
+    } else {
+        store.see_guest(player.id, now).await.map(|()| true)
+    };
+    let counts = counts.unwrap_or_else(|error| {
+        let error = chain(&error);
+        tracing::warn!(error, "a guest's last use could not be stored");
+        !player.awaited
+    });
+    if counts {
+        Standing::Counts
+    } else {
+        Standing::DoesNotCount
     }
 }

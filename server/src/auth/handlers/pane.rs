@@ -102,6 +102,7 @@ pub async fn token(
         access_token,
         token_type: BEARER.to_owned(),
         expires_in: life,
+        is_new: false,
     })
 }
 

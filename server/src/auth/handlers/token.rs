@@ -21,6 +21,7 @@ use crate::clock::Millis;
 use crate::domain::console_token::{self, Hold};
 use crate::domain::player::Player;
 use crate::domain::session::{Session, SessionHash, SessionSecret, SessionStatus};
+use crate::domain::token_id::new_token_id;
 use crate::games::takedown;
 use crate::platform::metrics::TokenKind;
 use crate::web::api_error::ApiError;
@@ -79,12 +80,23 @@ pub async fn handle(
         // The session has ended, so its secret leads to no guest any more.
         Granted::Stranger if !may_be_new => Ok(nobody()),
         Granted::Stranger => new_guest(&state, &caller, &context, None).await,
-        Granted::Player { renewed } => {
+        Granted::Player { renewed, standing } => {
             let cookie = renewed.then(|| cookies::set_session(&secret, secure));
-            let whose = (&session.player, session.hash);
+            let whose = (&session.player, session.hash, standing);
             token_answer(&state, &caller, whose, now, cookie)
         }
     }
+}
+
+/// Whether the player of a token counts: is among the players of a game, now and over time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Standing {
+    /// It does.
+    Counts,
+    /// It does not: a guest whose address holds as many guests as it may.
+    DoesNotCount,
+    /// It does not yet: a guest whom this response begins, whose cookie is yet to come back.
+    New,
 }
 
 /// What a session gives.
@@ -95,6 +107,8 @@ pub(super) enum Granted {
     Player {
         /// Whether its use was stored, so that the cookie is to be set again.
         renewed: bool,
+        /// Whether the player counts.
+        standing: Standing,
     },
 }
 
@@ -118,12 +132,12 @@ pub(super) async fn grant(
         SessionStatus::Good => {
             let wants_renewal = session.wants_renewal(now);
             // None of them is needed for the answer, so together they may take as long as one.
-            let (_seen, _noted, renewed) = tokio::join!(
+            let (standing, _noted, renewed) = tokio::join!(
                 guest::see(state, &session.player, now),
                 note_browser(state, headers, session, wants_renewal),
                 async { wants_renewal && renew(state, &session.hash, now).await },
             );
-            Ok(Granted::Player { renewed })
+            Ok(Granted::Player { renewed, standing })
         }
     }
 }
@@ -186,9 +200,10 @@ async fn new_guest(
     let fresh = SessionSecret::generate(&*state.platform.entropy);
     match guest::make(state, &caller.audience, network, (held, fresh)).await? {
         Made::TooFast(wait) => Ok(too_many_guests(wait)),
-        Made::Guest(player, secret) => {
+        Made::Guest(player, secret, standing) => {
             let cookie = cookies::set_session(&secret, state.platform.origin.is_secure());
-            let (now, whose) = (state.platform.clock.now(), (&player, secret.hash()));
+            let now = state.platform.clock.now();
+            let whose = (&player, secret.hash(), standing);
             token_answer(state, caller, whose, now, Some(cookie))
         }
     }
@@ -214,12 +229,13 @@ pub(super) fn too_many_guests(wait: Duration) -> Response {
 /// Returns an error if it cannot be signed.
 fn mint(
     state: &AuthState,
-    player: &Player,
+    (player, counts): (&Player, bool),
     audience: &Arc<str>,
     life: u64,
     now: Millis,
 ) -> Result<String, ApiError> {
-    let claims = claims(state, player, audience, life, now);
+    let mut claims = claims(state, player, audience, life, now);
+    claims.jti = new_token_id(&*state.platform.entropy, counts).to_string();
     let token = state.tokens.sign(player.id, Arc::clone(audience), claims);
     let token = token.map_err(|error| ApiError::internal(&error))?;
     state.platform.metrics.token(TokenKind::Game);
@@ -274,7 +290,7 @@ fn claims(
 pub(super) fn token_answer(
     state: &AuthState,
     caller: &AllowedOrigin,
-    (player, session): (&Player, SessionHash),
+    (player, session, standing): (&Player, SessionHash, Standing),
     now: Millis,
     cookie: Option<HeaderValue>,
 ) -> Result<Response, ApiError> {
@@ -282,12 +298,15 @@ pub(super) fn token_answer(
         mint_console(state, player, Hold::Session(session), now)?
     } else {
         let life = state.platform.config.token_seconds;
-        (mint(state, player, &caller.audience, life, now)?, life)
+        let counts = standing == Standing::Counts;
+        let token = mint(state, (player, counts), &caller.audience, life, now)?;
+        (token, life)
     };
     let answer = TokenAnswer {
         access_token,
         token_type: BEARER.to_owned(),
         expires_in: life,
+        is_new: standing == Standing::New,
     };
     let mut response = json_answer(&answer)?;
     if let Some(cookie) = cookie {

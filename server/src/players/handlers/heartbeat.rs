@@ -54,6 +54,11 @@ pub async fn handle(
         if endings.any_since(&token.player, token.issued_at, apart) {
             return Err(not_signed_in());
         }
+        if !token.counts {
+            // A guest whose cookie has not come back: a client without cookies could be any number
+            // of players.
+            return Ok(json::nothing());
+        }
         let beat = Beat {
             game,
             player: token.player,

@@ -177,7 +177,7 @@ async fn a_redis_that_falls_silent_or_is_killed_costs_no_player_anything() {
     let visitor = nodes::visitor(&cluster);
     let mut players = Vec::new();
     for _ in 0..PLAYERS {
-        players.push(visitor.mint("demo", None).await.unwrap());
+        players.push(visitor.mint_player("demo").await.unwrap());
     }
     let mut before = with_redis(&cluster, &players).await;
     for fault in [Fault::Silent, Fault::Killed] {
