@@ -886,7 +886,7 @@ mod tests {
         let told = brings(&mut tokens, 5.0, again, ("b", true));
         assert_eq!(told, [(2, Ok("a"))]);
         assert_eq!(tokens.want_to_play(), Want::Any, "never a third time");
-        // A token that a backend refused is replaced all the same.
+        // A token that a backend refused is still replaced.
         let other = start(tokens.ask(at(6.0), Want::Other("a"), 3));
         let told = brings(&mut tokens, 6.0, other, ("c", true));
         assert_eq!(told, [(3, Ok("c"))]);

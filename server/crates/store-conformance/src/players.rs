@@ -366,7 +366,7 @@ pub async fn new_guests_count_for_a_while_against_the_limit_of_their_game_alone(
         "{full:?}"
     );
     let other = add("heron", "game:other", NOW).await.unwrap();
-    // Those that are not new any more count for nobody.
+    // Those that are not new any more do not count.
     let late = NOW + AWAITED_PERIOD + 1;
     made.push(add("five", "game:loop", late).await.unwrap());
     made.push(add("six", "game:loop", late).await.unwrap());

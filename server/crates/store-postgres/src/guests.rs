@@ -52,7 +52,7 @@ impl Guests {
     }
 
     /// Whether the new guests of a game leave room for one more at an address.
-    pub(super) async fn has_room(
+    pub(super) async fn admits(
         &self,
         address: &str,
         game: &str,
@@ -73,7 +73,7 @@ impl Guests {
             .await?;
         let count = row.as_ref().map(Count::of).transpose()?;
         let count = count.unwrap_or_default();
-        Ok(count.has_room(cap) || count.confirmed >= i64::from(cap.guests))
+        Ok(count.admits(cap) || count.confirmed >= i64::from(cap.guests))
     }
 
     /// Records that a guest's cookie came back, if its address has room. Returns whether the guest
@@ -180,7 +180,7 @@ struct Count {
 }
 
 impl Count {
-    fn has_room(self, cap: GuestCap) -> bool {
+    fn admits(self, cap: GuestCap) -> bool {
         self.confirmed + self.awaited < i64::from(cap.guests)
     }
 
@@ -228,7 +228,7 @@ async fn confirm(
         && let Some(address) = lock_address_of(transaction, player, now).await?
     {
         let counts = count(transaction, &[(&address, None, cap)]).await?;
-        if counts.first().is_some_and(|count| !count.has_room(cap)) {
+        if counts.first().is_some_and(|count| !count.admits(cap)) {
             // Another request with the same cookie may have taken the last room.
             let sql = "SELECT awaiting IS NULL FROM players WHERE id = $1";
             let row = transaction.row(sql, &[&player]).await?;
@@ -292,7 +292,7 @@ async fn add(transaction: &Transaction, guest: &NewGuest) -> Result<Player, Erro
         lock_addresses(transaction, &[guest]).await?;
         let asked = (guest.address.as_str(), guest.awaiting.as_deref(), cap);
         let count = count(transaction, &[asked]).await?;
-        if count.first().is_some_and(|count| !count.has_room(cap)) {
+        if count.first().is_some_and(|count| !count.admits(cap)) {
             return Err(StoreError::GuestCap.into());
         }
         if let Some(game) = &guest.awaiting {
@@ -401,7 +401,7 @@ async fn refuse_those_over_caps(
                 confirmed: before.confirmed + more_of(None),
                 awaited: before.awaited + game.map_or(0, |game| more_of(Some(game))),
             };
-            now.has_room(cap)
+            now.admits(cap)
         });
         if !has_room {
             results.push(Some(Err(StoreError::GuestCap)));

@@ -31,7 +31,7 @@ impl PlayerStore for PostgresStore {
         game: &str,
         cap: GuestCap,
     ) -> Result<bool, StoreError> {
-        self.guests.has_room(address, game, cap).await
+        self.guests.admits(address, game, cap).await
     }
 
     async fn confirm_guest(

@@ -36,8 +36,8 @@ impl PlayerStore for SqliteStore {
         cap: GuestCap,
     ) -> Result<bool, StoreError> {
         self.main.read(|connection| {
-            Ok(has_room(connection, address, Some(game), cap)?
-                || !has_room(connection, address, None, cap)?)
+            Ok(admits(connection, address, Some(game), cap)?
+                || !admits(connection, address, None, cap)?)
         })
     }
 
@@ -79,7 +79,7 @@ impl PlayerStore for SqliteStore {
 
 pub(super) fn add_guest(connection: &Connection, guest: &NewGuest) -> Result<Player, Error> {
     if let Some(cap) = guest.cap {
-        if !has_room(connection, &guest.address, guest.awaiting.as_deref(), cap)? {
+        if !admits(connection, &guest.address, guest.awaiting.as_deref(), cap)? {
             return Err(StoreError::GuestCap.into());
         }
         if let Some(game) = &guest.awaiting {
@@ -106,7 +106,7 @@ pub(super) fn add_guest(connection: &Connection, guest: &NewGuest) -> Result<Pla
 }
 
 /// Whether an address has room for one more guest: of this game, or one whose cookie came back.
-fn has_room(
+fn admits(
     connection: &Connection,
     address: &str,
     game: Option<&str>,
@@ -150,7 +150,7 @@ fn confirm_guest(
         None => return Ok(false),
         Some((true, address)) => {
             if let (Some(address), Some(cap)) = (address, cap)
-                && !has_room(connection, &address, None, cap)?
+                && !admits(connection, &address, None, cap)?
             {
                 return Ok(false);
             }
