@@ -19,7 +19,7 @@ fn beat(app: &TestApp, label: &str, body: &Value) -> RequestBuilder {
         .body(body.to_string())
 }
 
-/// The bearer header of a new guest at the address `label`, whose cookie came back.
+/// The bearer header of a new guest at the address `label`, with a cookie that came back.
 async fn bearer(app: &TestApp, label: &str) -> String {
     format!("Bearer {}", app.new_player(label).await.0.token())
 }

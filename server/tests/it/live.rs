@@ -62,7 +62,7 @@ async fn eventually(what: &str, mut is_so: impl AsyncFnMut() -> bool) {
     assert!(happened.is_ok(), "{what} did not happen");
 }
 
-/// A token for the game of a new guest, whose cookie came back.
+/// A token for the game of a new guest, with a cookie that came back.
 async fn mint(node: &TestApp) -> String {
     node.new_player("game").await.0.token()
 }

@@ -216,7 +216,7 @@ async fn a_guest_whose_session_ended_becomes_a_new_guest() {
 
 #[tokio::test]
 async fn a_session_that_ends_by_age_is_told_so_while_the_browser_keeps_its_cookie() {
-    const DAY: i64 = 24 * 60 * 60 * 1_000;
+    let days = |number: i64| number * RENEW_MILLIS;
     let app = TestApp::start().await;
     let first = send(app.post_token()).await;
     let set = first.header("set-cookie").unwrap();
@@ -224,11 +224,11 @@ async fn a_session_that_ends_by_age_is_told_so_while_the_browser_keeps_its_cooki
     app.sql("UPDATE players SET linked = 1");
     let cookie = first.cookie().unwrap();
     let account = come_back(&app, cookie).await.claims().sub;
-    app.clock.advance(369 * DAY);
+    app.clock.advance(days(369));
     let used = come_back(&app, cookie).await;
     assert_eq!(used.claims().sub, account);
     assert_eq!(used.header("set-cookie"), Some(set), "both begin anew");
-    app.clock.advance(371 * DAY);
+    app.clock.advance(days(371));
     let ended = come_back(&app, cookie).await;
     assert_eq!(
         (ended.status.as_u16(), ended.problem().as_str()),

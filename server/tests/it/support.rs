@@ -156,7 +156,7 @@ impl TestApp {
             .header("origin", self.origin("demo"))
     }
 
-    /// Returns the response with a token of a new guest at the address `label`, whose cookie came
+    /// Returns the response with a token of a new guest at the address `label`, with a cookie that came
     /// back, so that the guest counts as a player, and the cookie.
     pub(crate) async fn new_player(&self, label: &str) -> (Answer, String) {
         let ask = || {

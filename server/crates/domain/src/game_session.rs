@@ -12,7 +12,7 @@
 use sha2::{Digest as _, Sha256};
 use uuid::Uuid;
 
-use super::session::{COOKIE_MILLIS, Session, SessionHash, SessionSecret};
+use super::session::{COOKIE_AGE, Session, SessionHash, SessionSecret};
 use crate::clock::Millis;
 use crate::cookie_secret::cookie_secret;
 
@@ -25,7 +25,7 @@ pub const BLANK_MILLIS: Millis = DAY_MILLIS;
 pub const PER_PARENT: i64 = 16;
 /// The age of a session of a game at which its browser is sent over the auth service again, so that
 /// its cookie there does not age out while the player plays this game alone.
-pub const HAND_OFF_AGAIN_MILLIS: Millis = COOKIE_MILLIS / 2;
+pub const HAND_OFF_AGAIN_MILLIS: Millis = COOKIE_AGE / 2;
 
 const DAY_MILLIS: Millis = 24 * 60 * 60 * 1_000;
 

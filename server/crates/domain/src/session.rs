@@ -158,12 +158,12 @@ pub struct SessionSummary {
     pub browser: Option<String>,
 }
 
-/// Life of a session without use. It is shorter than that of its cookie, so that an account whose
-/// session ended by age is told so, and does not become a new guest because the browser has already
-/// dropped the cookie.
+/// Life of a session without use. It is shorter than that of its cookie: when the session of an
+/// account has ended by age, the browser still has the cookie, so the player is told, and does not
+/// become a new guest.
 pub const SESSION_MILLIS: Millis = 370 * DAY_MILLIS;
 /// Life of a cookie without use: 400 days, the longest that browsers keep one (RFC 6265bis §5.5).
-pub const COOKIE_MILLIS: Millis = 400 * DAY_MILLIS;
+pub const COOKIE_AGE: Millis = 400 * DAY_MILLIS;
 /// How often a session in use is renewed, at most.
 pub const RENEW_MILLIS: Millis = DAY_MILLIS;
 /// For how long the old cookie of a guest still works after the guest, whose row was removed, was
@@ -172,7 +172,7 @@ pub const RENEW_MILLIS: Millis = DAY_MILLIS;
 pub const BACK_MILLIS: Millis = DAY_MILLIS;
 /// How long a session's row is kept after its last renewal. An unknown cookie makes a new guest, so
 /// the row of an account's session outlives the cookie, even if the browser's clock is wrong.
-pub const KEPT_MILLIS: Millis = COOKIE_MILLIS + 30 * DAY_MILLIS;
+pub const KEPT_MILLIS: Millis = COOKIE_AGE + 30 * DAY_MILLIS;
 
 const DAY_MILLIS: Millis = 24 * 60 * 60 * 1_000;
 

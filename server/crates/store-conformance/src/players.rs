@@ -263,7 +263,7 @@ fn awaited(name: &str, game: &str, now: Millis) -> NewGuest {
     }
 }
 
-/// Three guests for an address, and rows of two whose cookie has not come back.
+/// Three guests for an address, and rows of two with a cookie that has not come back.
 const fn cap(now: Millis) -> GuestCap {
     GuestCap {
         guests: 3,
@@ -273,7 +273,7 @@ const fn cap(now: Millis) -> GuestCap {
     }
 }
 
-/// For how long a guest whose cookie has not come back counts here.
+/// For how long a guest with a cookie that has not come back counts here.
 const AWAITED_PERIOD: Millis = 10;
 
 pub async fn guests_whose_cookie_has_not_come_back_are_few_and_held_by_nobody(place: &dyn Place) {

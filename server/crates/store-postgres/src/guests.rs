@@ -71,7 +71,7 @@ impl Guests {
                 ],
             )
             .await?;
-        let count = row.as_ref().map(Count::of).transpose()?;
+        let count = row.as_ref().map(GuestCount::of).transpose()?;
         let count = count.unwrap_or_default();
         Ok(count.admits(cap) || count.confirmed >= i64::from(cap.guests))
     }
@@ -172,14 +172,14 @@ type Asked<'a> = (&'a str, Option<&'a str>, GuestCap);
 
 /// How many guests count against a limit, each number up to the limit.
 #[derive(Clone, Copy, Default)]
-struct Count {
-    /// The guests of the address whose cookie came back.
+struct GuestCount {
+    /// The guests of the address with a cookie that came back.
     confirmed: i64,
-    /// The new guests of the game there whose cookie did not.
+    /// The new guests of the game there with a cookie that did not.
     awaited: i64,
 }
 
-impl Count {
+impl GuestCount {
     fn admits(self, cap: GuestCap) -> bool {
         self.confirmed + self.awaited < i64::from(cap.guests)
     }
@@ -203,7 +203,7 @@ const COUNT: &str = "SELECT (SELECT count(*) FROM (
      ORDER BY asked.place";
 
 /// Returns how many guests count against the limit of each.
-async fn count(transaction: &Transaction, asked: &[Asked<'_>]) -> Result<Vec<Count>, Error> {
+async fn count(transaction: &Transaction, asked: &[Asked<'_>]) -> Result<Vec<GuestCount>, Error> {
     let addresses: Vec<&str> = asked.iter().map(|(address, ..)| *address).collect();
     let games: Vec<Option<&str>> = asked.iter().map(|(_, game, _)| *game).collect();
     let number =
@@ -214,7 +214,7 @@ async fn count(transaction: &Transaction, asked: &[Asked<'_>]) -> Result<Vec<Cou
     let rows = transaction
         .rows(COUNT, &[&addresses, &games, &since, &awaited_since, &caps])
         .await?;
-    rows.iter().map(Count::of).collect()
+    rows.iter().map(GuestCount::of).collect()
 }
 
 /// Records that a guest's cookie came back, if its address has room. Returns whether it counts now.
@@ -244,7 +244,7 @@ async fn confirm(
     Ok(confirmed == 1)
 }
 
-/// Locks the network address of a guest whose cookie has not come back, before any player, as adding
+/// Locks the network address of a guest with a cookie that has not come back, before any player, as adding
 /// a guest does. Returns the address.
 async fn lock_address_of(
     transaction: &Transaction,
@@ -397,7 +397,7 @@ async fn refuse_those_over_caps(
         let more_of = |game| more.get(&(address, game)).copied().unwrap_or_default();
         let has_room = guest.cap.is_none_or(|cap| {
             let before = counts.next().unwrap_or_default();
-            let now = Count {
+            let now = GuestCount {
                 confirmed: before.confirmed + more_of(None),
                 awaited: before.awaited + game.map_or(0, |game| more_of(Some(game))),
             };

@@ -166,7 +166,7 @@ pub(super) async fn remove_locked(transaction: &Transaction, rows: &[Row]) -> Re
     Ok(number(removed))
 }
 
-/// Keeps the row of a guest whose cookie has not come back for a token: it is neither swept nor
+/// Keeps the row of a guest with a cookie that has not come back for a token: it is neither swept nor
 /// removed to make room. The game it waits for is then empty, so that it counts for no game.
 pub(super) async fn keep_awaited(transaction: &Transaction, player: Uuid) -> Result<(), Error> {
     transaction

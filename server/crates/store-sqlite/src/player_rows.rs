@@ -95,7 +95,7 @@ pub(super) fn add_player(
     .into())
 }
 
-/// Keeps the row of a guest whose cookie has not come back for a token: it is neither swept nor
+/// Keeps the row of a guest with a cookie that has not come back for a token: it is neither swept nor
 /// removed to make room. The game it waits for is then empty, so that it counts for no game.
 pub(super) fn keep_awaited(connection: &Connection, player: Uuid) -> Result<(), Error> {
     connection

@@ -105,7 +105,7 @@ pub(super) fn add_guest(connection: &Connection, guest: &NewGuest) -> Result<Pla
     })
 }
 
-/// Whether an address has room for one more guest: of this game, or one whose cookie came back.
+/// Whether an address has room for one more guest: of this game, or one with a cookie that came back.
 fn admits(
     connection: &Connection,
     address: &str,

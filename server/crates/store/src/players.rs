@@ -36,10 +36,10 @@ pub struct GuestCap {
     pub guests: u32,
     /// A guest that was last seen before this time does not count.
     pub seen_since: Millis,
-    /// A guest whose cookie has not come back counts against the limit of its own game alone, and
+    /// A guest with a cookie that has not come back counts against the limit of its own game alone, and
     /// only if it was added at this time or later.
     pub awaited_since: Millis,
-    /// The largest number of rows of guests whose cookie has not come back, for
+    /// The largest number of rows of guests with a cookie that has not come back, for
     /// one address and one game.
     pub awaited: u32,
 }
@@ -67,7 +67,7 @@ pub trait PlayerStore: Send + Sync {
     /// the player exists for another reason.
     async fn bring_back_guest(&self, guest: NewGuest) -> Result<Player, StoreError>;
 
-    /// Whether the new guests of a game, whose cookies have not come back, leave room for one more at
+    /// Whether the new guests of a game, with cookies that have not come back, leave room for one more at
     /// the address. True as well if the address is full without them. [`PlayerStore::add_guest`]
     /// decides; this only reads, so that a refusal costs little.
     async fn has_room_for_new_guest(

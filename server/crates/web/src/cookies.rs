@@ -9,7 +9,7 @@ use cookie::{Cookie, SameSite};
 
 use platform_domain::game_session::GameSessionSecret;
 use platform_domain::left_guest::LeftSecret;
-use platform_domain::session::{COOKIE_MILLIS, SessionSecret};
+use platform_domain::session::{COOKIE_AGE, SessionSecret};
 
 /// The name over https: browsers do not accept this prefix from a sub-domain.
 const SECURE_NAME: &str = "__Host-platform-session";
@@ -137,7 +137,7 @@ pub fn decode(value: &str) -> Option<[u8; 32]> {
 #[must_use]
 pub fn set_session(secret: &SessionSecret, secure: bool) -> HeaderValue {
     let value = URL_SAFE_NO_PAD.encode(secret.expose());
-    set_cookie(value, secure, Duration::milliseconds(COOKIE_MILLIS))
+    set_cookie(value, secure, Duration::milliseconds(COOKIE_AGE))
 }
 
 /// Returns the `Set-Cookie` value that removes the session.
@@ -160,7 +160,7 @@ pub fn read_left(headers: &HeaderMap, secure: bool) -> Option<LeftSecret> {
 #[must_use]
 pub fn set_left(secret: &LeftSecret, secure: bool) -> HeaderValue {
     let value = URL_SAFE_NO_PAD.encode(secret.expose());
-    let life = Duration::milliseconds(COOKIE_MILLIS);
+    let life = Duration::milliseconds(COOKIE_AGE);
     lasting(left_cookie_name(secure), value, secure, life)
 }
 
@@ -243,12 +243,7 @@ pub fn read_game(
 #[must_use]
 pub fn set_game(secret: &GameSessionSecret, secure: bool, embedding: Embedding) -> HeaderValue {
     let value = URL_SAFE_NO_PAD.encode(secret.expose());
-    game_cookie(
-        value,
-        secure,
-        embedding,
-        Duration::milliseconds(COOKIE_MILLIS),
-    )
+    game_cookie(value, secure, embedding, Duration::milliseconds(COOKIE_AGE))
 }
 
 /// Returns the `Set-Cookie` value that removes the session of a game.

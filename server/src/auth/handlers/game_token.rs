@@ -10,7 +10,7 @@ use axum::http::{HeaderMap, HeaderValue, header};
 use axum::response::Response;
 
 use super::guest::{self, First, Made};
-use super::token::{self, Granted, IGNORED_BODY_BYTES, Standing, token_answer, too_many_guests};
+use super::token::{self, Counting, Granted, IGNORED_BODY_BYTES, token_answer, too_many_guests};
 use crate::auth::AuthState;
 use crate::auth::game_visits::{Held, OwnPage};
 use crate::clock::Millis;
@@ -139,7 +139,7 @@ impl Visit<'_> {
     fn answer(
         &self,
         session: &Session,
-        standing: Standing,
+        standing: Counting,
         cookie: Option<HeaderValue>,
     ) -> Result<Response, ApiError> {
         let whose = (&session.player, session.hash, standing);

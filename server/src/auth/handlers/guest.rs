@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use uuid::Uuid;
 
-use super::token::Standing;
+use super::token::Counting;
 use crate::auth::AuthState;
 use crate::clock::Millis;
 use crate::domain::errors::chain;
@@ -20,7 +20,7 @@ use crate::web::client_address::Network;
 #[derive(Debug)]
 pub(super) enum Made {
     /// A guest, the secret of its session, and whether it counts as a player.
-    Guest(Player, SessionSecret, Standing),
+    Guest(Player, SessionSecret, Counting),
     /// None, since too many guests are being created here at the moment.
     TooFast(Duration),
 }
@@ -65,9 +65,9 @@ pub(super) async fn make(
         // The cookie of a blank session stays, and came back. Any other one may be made up.
         let is_blank = held.is_some_and(|held| held.hash() == back.session.hash());
         let standing = if is_blank {
-            Standing::Counts
+            Counting::Counts
         } else {
-            Standing::New
+            Counting::New
         };
         if let Some(player) = bring_back(state, network, &back, cap).await? {
             return Ok(Made::Guest(player, back.session, standing));
@@ -84,7 +84,7 @@ pub(super) async fn make(
     };
     let player = store.add_guest(guest).await?;
     state.platform.metrics.guest(GuestKind::New);
-    Ok(Made::Guest(player, fresh, Standing::New))
+    Ok(Made::Guest(player, fresh, Counting::New))
 }
 
 /// What comes of the first token of a blank session.
@@ -235,12 +235,12 @@ fn new_guest(id: Uuid, session: SessionHash, network: Network, now: Millis) -> N
 
 /// Records that a guest was seen, so that it keeps counting for its address, and that its cookie came
 /// back, so that it begins to count. Returns whether the player counts. If this fails, the player
-/// continues; a guest whose cookie came back for the first time may begin to count with its next
+/// continues; a guest with a cookie that came back for the first time may begin to count with its next
 /// token.
-pub(super) async fn see(state: &AuthState, player: &Player, now: Millis) -> Standing {
+pub(super) async fn see(state: &AuthState, player: &Player, now: Millis) -> Counting {
     let (store, config) = (&state.platform.store, &state.platform.config);
     if !player.wants_to_be_seen(now, config.guest_idle()) {
-        return Standing::Counts;
+        return Counting::Counts;
     }
     let counts = if player.awaited {
         let cap = config.guest_cap(now);
@@ -254,8 +254,8 @@ pub(super) async fn see(state: &AuthState, player: &Player, now: Millis) -> Stan
         !player.awaited
     });
     if counts {
-        Standing::Counts
+        Counting::Counts
     } else {
-        Standing::DoesNotCount
+        Counting::DoesNotCount
     }
 }

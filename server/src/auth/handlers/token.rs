@@ -90,12 +90,12 @@ pub async fn handle(
 
 /// Whether the player of a token counts: is among the players of a game, now and over time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Standing {
+pub(super) enum Counting {
     /// It does.
     Counts,
-    /// It does not: a guest whose address holds as many guests as it may.
+    /// It does not: a guest with an address that holds as many guests as it may.
     DoesNotCount,
-    /// It does not yet: a guest whom this response begins, whose cookie is yet to come back.
+    /// It does not yet: a guest whom this response begins, with a cookie that is yet to come back.
     New,
 }
 
@@ -108,7 +108,7 @@ pub(super) enum Granted {
         /// Whether its use was stored, so that the cookie is to be set again.
         renewed: bool,
         /// Whether the player counts.
-        standing: Standing,
+        standing: Counting,
     },
 }
 
@@ -290,7 +290,7 @@ fn claims(
 pub(super) fn token_answer(
     state: &AuthState,
     caller: &AllowedOrigin,
-    (player, session, standing): (&Player, SessionHash, Standing),
+    (player, session, standing): (&Player, SessionHash, Counting),
     now: Millis,
     cookie: Option<HeaderValue>,
 ) -> Result<Response, ApiError> {
@@ -298,7 +298,7 @@ pub(super) fn token_answer(
         mint_console(state, player, Hold::Session(session), now)?
     } else {
         let life = state.platform.config.token_seconds;
-        let counts = standing == Standing::Counts;
+        let counts = standing == Counting::Counts;
         let token = mint(state, (player, counts), &caller.audience, life, now)?;
         (token, life)
     };
@@ -306,7 +306,7 @@ pub(super) fn token_answer(
         access_token,
         token_type: BEARER.to_owned(),
         expires_in: life,
-        is_new: standing == Standing::New,
+        is_new: standing == Counting::New,
     };
     let mut response = json_answer(&answer)?;
     if let Some(cookie) = cookie {

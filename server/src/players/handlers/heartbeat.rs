@@ -55,7 +55,7 @@ pub async fn handle(
             return Err(not_signed_in());
         }
         if !token.counts {
-            // A guest whose cookie has not come back: a client without cookies could be any number
+            // A guest with a cookie that has not come back: a client without cookies could be any number
             // of players.
             return Ok(json::nothing());
         }
