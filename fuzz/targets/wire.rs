@@ -142,13 +142,23 @@ fn check_count(bytes: &[u8], piece: usize) {
         is_flood: false,
     };
     let mut rest = bytes.get(24..).unwrap_or_default();
-    while let [high, middle, low, kind, flags, ..] = rest
-        && rest.len() >= FRAME_HEAD
+    let mut last_stream = 0;
+    while let [high, middle, low, kind, flags, stream @ ..] = rest
+        && let Some(stream) = stream.first_chunk()
     {
         let length = u32::from_be_bytes([0, *high, *middle, *low]);
         match kind {
             0 if length > 0 || flags & 1 != 0 => expected.body_bytes += u64::from(length),
-            1 => expected.requests += 1,
+            1 => {
+                let stream = u32::from_be_bytes(*stream) & (u32::MAX >> 1);
+                if stream > 0 && stream <= last_stream {
+                    // A trailer.
+                    expected.empty += 1;
+                } else {
+                    expected.requests += 1;
+                    last_stream = stream.max(last_stream);
+                }
+            }
             3 => expected.resets += 1,
             9 => {}
             _ => expected.empty += 1,

@@ -284,7 +284,11 @@ impl Counter {
                     // A head of no stream is an error, which `h2` answers.
                     self.is_trailer = stream > 0 && stream <= self.last_stream;
                     self.last_stream = self.last_stream.max(stream);
-                    self.requests += u64::from(!self.is_trailer);
+                    if self.is_trailer {
+                        self.empty += 1;
+                    } else {
+                        self.requests += 1;
+                    }
                     (self.fields, self.trailer_bytes) = (FieldCounter::default(), 0);
                 }
                 if self.is_trailer {
@@ -301,7 +305,7 @@ impl Counter {
             }
             DATA if length > 0 || flags & END_STREAM != 0 => self.body_bytes += u64::from(length),
             RST_STREAM => self.resets += 1,
-            // Settings, pings, priorities, windows, and what nobody knows.
+            // Settings, pings, priorities, windows, and types that nobody knows.
             _ => self.empty += 1,
         }
         if self.resets > RESETS + self.requests / 2 {
@@ -489,6 +493,16 @@ mod tests {
         peer.sends(&frame(HEADERS, END_HEADERS, 10).repeat(10))
             .unwrap();
         assert_eq!(peer.how_many(&ping).0, 1_100);
+        let mut peer = Peer::new(0);
+        let mut trailer = frame(HEADERS, END_HEADERS | END_STREAM, 10);
+        trailer[FRAME_HEAD - 1] = 1;
+        peer.sends(&trailer).unwrap();
+        let sent = peer.how_many(&trailer);
+        assert_eq!(
+            sent,
+            (1_010, Some(Flood::Empty)),
+            "all but the first are trailers"
+        );
         let mut peer = Peer::new(0);
         tokio::time::advance(Duration::from_secs(5)).await;
         assert_eq!(peer.how_many(&ping).0, 1_050);
