@@ -7,16 +7,24 @@ use platform_server::domain::deletion::AskDeletion;
 use serde_json::{Value, json};
 use uuid::Uuid;
 
-use crate::caller::Caller;
+use crate::caller::{Caller, archive};
 use crate::support::{TestApp, send};
 use crate::webhooks::{Receiver, WEBHOOK, eventually};
 
 const DELIVERIES: &str = "/api/projects/game/webhook/deliveries";
 const MINUTE: i64 = 60_000;
 
-/// Deletes a new guest as the operator's command does, and runs the job. Returns the guest's id.
+/// Deletes a new guest of the project `game` as the operator's command does, and runs the job. Returns the
+/// guest's id.
 async fn delete_guest(app: &TestApp) -> Uuid {
-    let sub: Uuid = send(app.post_token()).await.claims().sub.parse().unwrap();
+    delete_guest_of(app, "game").await
+}
+
+/// The same, of the game with this label.
+async fn delete_guest_of(app: &TestApp, label: &str) -> Uuid {
+    let token = app.request(reqwest::Method::POST, "auth", "/token");
+    let token = send(token.header("origin", app.origin(label))).await;
+    let sub: Uuid = token.claims().sub.parse().unwrap();
     let (store, now) = (&app.running.state.platform.store, app.clock.now());
     let ask = AskDeletion {
         player: sub,
@@ -52,7 +60,7 @@ async fn deliveries(owner: &Caller<'_>) -> Vec<Value> {
 #[tokio::test]
 async fn a_webhook_that_asked_for_it_is_told_who_was_deleted() {
     let app = TestApp::start().await;
-    let owner = Caller::with_project(&app).await;
+    let (owner, _) = Caller::with_game(&app, "prod").await;
     let mut receiver = Receiver::start(&[500]).await;
     let set = set(&owner, &receiver.url, &["players"]).await;
     assert_eq!(set["webhook"]["events"], json!(["players"]));
@@ -99,9 +107,27 @@ async fn a_webhook_that_asked_for_it_is_told_who_was_deleted() {
 }
 
 #[tokio::test]
+async fn a_webhook_is_told_of_the_players_who_had_a_token_of_its_game_alone() {
+    let app = TestApp::start().await;
+    let (owner, _) = Caller::with_game(&app, "prod").await;
+    let dev = owner.deploy("dev", archive(&[("index.html", b"x")])).await;
+    assert_eq!(dev.status, 201, "{dev:?}");
+    let mut receiver = Receiver::start(&[]).await;
+    set(&owner, &receiver.url, &["players"]).await;
+    // Players of another game, and of none.
+    delete_guest_of(&app, "demo").await;
+    assert_eq!(deliveries(&owner).await, [] as [Value; 0]);
+    for label in ["game", "dev-game"] {
+        let sub = delete_guest_of(&app, label).await.to_string();
+        assert_eq!(receiver.next().await.event()["data"]["sub"], sub, "{label}");
+    }
+    assert_eq!(deliveries(&owner).await.len(), 2);
+}
+
+#[tokio::test]
 async fn a_webhook_is_told_what_it_asked_for_and_nothing_else() {
     let app = TestApp::start().await;
-    let owner = Caller::with_project(&app).await;
+    let (owner, _) = Caller::with_game(&app, "prod").await;
     let mut receiver = Receiver::start(&[]).await;
     // As before, errors alone.
     let plain = owner.put(WEBHOOK, json!({ "url": receiver.url })).await;

@@ -84,9 +84,17 @@ pub async fn a_deleted_player_is_told_to_the_webhooks_that_asked_for_it(place: &
     let store = &*store;
     with_webhook(store, "asked", Some(PLAYERS)).await;
     with_webhook(store, "other", None).await;
+    with_webhook(store, "elsewhere", Some(PLAYERS)).await;
     let new = guest(&["otter"]);
     store.add_guest(new.clone()).await.unwrap();
     let player = account(store, "ada").await;
+    // What the guest had goes to the account. A favourite is no token.
+    for slug in ["asked", "asked", "other", "none"] {
+        store.note_token(new.id, slug).await.unwrap();
+    }
+    let favourite = store.set_favourite(player, "elsewhere", true, 9, NOW);
+    favourite.await.unwrap();
+    assert_eq!(store.sweep_played(NOW, 9).await.unwrap(), 0);
     store.complete_sign_in(by(&new, "ada")).await.unwrap();
     delete(store, player).await;
     let told = store.list_due_player_events(NOW, 10).await.unwrap();
@@ -143,6 +151,7 @@ pub async fn events_about_players_go_with_their_webhook(place: &dyn Place) {
     let store = &*store;
     with_webhook(store, "demo", Some(PLAYERS)).await;
     let player = account(store, "ada").await;
+    store.note_token(player, "demo").await.unwrap();
     delete(store, player).await;
     assert_eq!(due(store, NOW).await.len(), 1);
     assert!(store.remove_webhook("demo", own(), NOW).await.unwrap());

@@ -134,6 +134,14 @@ pub async fn what_was_played_is_forgotten_and_a_favourite_stays(place: &dyn Plac
         ("a".to_owned(), Some(NOW), None),
     ];
     assert_eq!(games(store, one, 9).await, left);
+    // A token alone is no game that was played.
+    let other = player(store, "other").await;
+    store.note_token(other, "a").await.unwrap();
+    assert_eq!(games(store, other, 9).await, []);
+    play(store, other, "a", Prod, START).await;
+    store.note_token(other, "a").await.unwrap();
+    let played = [("a".to_owned(), None, Some(START))];
+    assert_eq!(games(store, other, 9).await, played);
 }
 
 pub async fn a_guests_games_go_to_the_account_that_it_is_merged_into(place: &dyn Place) {

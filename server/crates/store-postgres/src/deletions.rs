@@ -244,11 +244,11 @@ async fn delete(transaction: &Transaction, player: Uuid, now: Millis) -> Result<
         .collect::<Result<_, Error>>()?;
     // The account comes last: its guests refer to it.
     ids.sort_by_key(|id| *id == player);
+    let guests: Vec<Uuid> = ids.iter().copied().filter(|id| *id != player).collect();
+    player_events::add_deleted(transaction, player, &guests, now).await?;
     for id in &ids {
         remove(transaction, *id).await?;
     }
-    ids.retain(|id| *id != player);
-    player_events::add_deleted(transaction, player, &ids, now).await?;
     let event = Entry::of(AuditKind::PlayerDeleted, now).by(&Actor::Own.into());
     audit::add(transaction, &event).await?;
     Ok(true)

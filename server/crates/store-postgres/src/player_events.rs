@@ -145,7 +145,8 @@ fn event(row: &Row) -> Result<PlayerEvent, Error> {
     })
 }
 
-/// Adds the event that a player was deleted, for every project whose webhook asked for it.
+/// Adds the event that a player is deleted, for every project whose webhook asked for it and whose game
+/// the player had a token of. What the player has is not removed yet.
 pub(super) async fn add_deleted(
     transaction: &Transaction,
     player: Uuid,
@@ -156,8 +157,11 @@ pub(super) async fn add_deleted(
         .execute(
             "INSERT INTO player_events (project, data, made_at, next_at)
              SELECT w.project, $1, $2, $2 FROM webhooks w JOIN projects p ON p.id = w.project
-             WHERE w.wants_players AND w.off_at IS NULL AND p.deleted_at IS NULL",
-            &[&deleted_data(player, guests, now), &now],
+             WHERE w.wants_players AND w.off_at IS NULL AND p.deleted_at IS NULL
+                 AND EXISTS (SELECT 1 FROM player_games g
+                             WHERE g.project = w.project AND g.played_at IS NOT NULL
+                                 AND (g.player = $3 OR g.player = ANY($4)))",
+            &[&deleted_data(player, guests, now), &now, &player, &guests],
         )
         .await
         .map(drop)

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use async_trait::async_trait;
 use platform_domain::clock::Millis;
-use platform_domain::player_game::{PlayerGame, SetFavourite};
+use platform_domain::player_game::{PLAYED_ONCE, PlayerGame, SetFavourite};
 use platform_store::{PlayerGameStore, StoreError};
 use uuid::Uuid;
 
@@ -49,24 +49,41 @@ impl PlayerGameStore for PostgresStore {
         Ok(kept)
     }
 
+    async fn note_token(&self, player: Uuid, slug: &str) -> Result<(), StoreError> {
+        // Most tokens are not the first ones, and write nothing.
+        let known = self
+            .main
+            .row(
+                "SELECT 1 FROM player_games g JOIN projects p ON p.id = g.project
+                 WHERE g.player = $1 AND p.slug = $2 AND g.played_at IS NOT NULL",
+                &[&player, &slug],
+            )
+            .await?;
+        if known.is_some() {
+            return Ok(());
+        }
+        self.main
+            .write(
+                "INSERT INTO player_games AS known (player, project, played_at)
+                 SELECT $1, id, $3 FROM projects WHERE slug = $2
+                 ON CONFLICT (player, project) DO UPDATE SET
+                     played_at = coalesce(known.played_at, excluded.played_at)",
+                &[&player, &slug, &PLAYED_ONCE],
+            )
+            .await
+            .map(drop)
+    }
+
     async fn sweep_played(&self, before: Millis, limit: usize) -> Result<usize, StoreError> {
         let swept = self
             .main
             .write(
-                // A row that is left without any time is removed.
                 "WITH old AS (
-                     SELECT player, project, favourite_at FROM player_games WHERE played_at < $1
-                     LIMIT $2 FOR UPDATE SKIP LOCKED),
-                 gone AS (
-                     DELETE FROM player_games g USING old
-                     WHERE g.player = old.player AND g.project = old.project
-                       AND old.favourite_at IS NULL),
-                 favourites AS (
-                     UPDATE player_games g SET played_at = NULL FROM old
-                     WHERE g.player = old.player AND g.project = old.project
-                       AND old.favourite_at IS NOT NULL)
-                 SELECT 1 FROM old",
-                &[&before, &count(limit)],
+                     SELECT player, project FROM player_games
+                     WHERE played_at > $3 AND played_at < $1 LIMIT $2 FOR UPDATE SKIP LOCKED)
+                 UPDATE player_games g SET played_at = $3 FROM old
+                 WHERE g.player = old.player AND g.project = old.project RETURNING 1",
+                &[&before, &count(limit), &PLAYED_ONCE],
             )
             .await?;
         Ok(swept.len())
@@ -74,11 +91,11 @@ impl PlayerGameStore for PostgresStore {
 }
 
 /// The games of a player.
-const OF_PLAYER: &str = "SELECT p.slug, g.favourite_at, g.played_at
+const OF_PLAYER: &str = "SELECT p.slug, g.favourite_at, nullif(g.played_at, 0) AS played
      FROM player_games g JOIN projects p ON p.id = g.project
      WHERE g.player = $1 AND p.removed_at IS NULL
-       AND (g.favourite_at IS NOT NULL OR g.played_at IS NOT NULL)
-     ORDER BY g.played_at DESC NULLS LAST, p.slug";
+       AND (g.favourite_at IS NOT NULL OR g.played_at > 0)
+     ORDER BY played DESC NULLS LAST, p.slug";
 
 async fn set(
     transaction: &Transaction,

@@ -160,6 +160,9 @@ pub(super) async fn remove_locked(transaction: &Transaction, rows: &[Row]) -> Re
     transaction
         .execute("DELETE FROM sessions WHERE player = ANY($1)", &[&ids])
         .await?;
+    transaction
+        .execute("DELETE FROM player_games WHERE player = ANY($1)", &[&ids])
+        .await?;
     let removed = transaction
         .execute("DELETE FROM players WHERE id = ANY($1)", &[&ids])
         .await?;

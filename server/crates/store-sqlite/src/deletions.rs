@@ -265,11 +265,11 @@ fn delete(connection: &Connection, player: Uuid, now: Millis) -> Result<bool, Er
         return Ok(false);
     }
     let guests = guests_of(connection, player)?;
+    player_events::add_deleted(connection, player, &guests, now)?;
     for guest in &guests {
         remove(connection, *guest)?;
     }
     remove(connection, player)?;
-    player_events::add_deleted(connection, player, &guests, now)?;
     let event = Entry::of(AuditKind::PlayerDeleted, now).by(Actor::Own);
     audit::add(connection, &event)?;
     Ok(true)

@@ -153,7 +153,8 @@ fn list(connection: &Connection, slug: &str, limit: usize) -> Result<Vec<PlayerE
     Ok(events.collect::<Result<_, _>>()?)
 }
 
-/// Adds the event that a player was deleted, for every project whose webhook asked for it.
+/// Adds the event that a player is deleted, for every project whose webhook asked for it and whose game
+/// the player had a token of. What the player has is not removed yet.
 pub(super) fn add_deleted(
     connection: &Connection,
     player: Uuid,
@@ -164,8 +165,16 @@ pub(super) fn add_deleted(
         .prepare_cached(
             "INSERT INTO player_events (project, data, made_at, next_at)
              SELECT w.project, ?1, ?2, ?2 FROM webhooks w JOIN projects p ON p.id = w.project
-             WHERE w.wants_players = 1 AND w.off_at IS NULL AND p.deleted_at IS NULL",
+             WHERE w.wants_players = 1 AND w.off_at IS NULL AND p.deleted_at IS NULL
+                 AND EXISTS (SELECT 1 FROM player_games g
+                             WHERE g.project = w.project AND g.played_at IS NOT NULL
+                                 AND (g.player = ?3 OR g.player IN
+                                     (SELECT id FROM players WHERE merged_into = ?3)))",
         )?
-        .execute(params![deleted_data(player, guests, now), now])?;
+        .execute(params![
+            deleted_data(player, guests, now),
+            now,
+            player.as_bytes()
+        ])?;
     Ok(())
 }

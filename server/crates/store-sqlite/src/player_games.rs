@@ -3,7 +3,7 @@
 use async_trait::async_trait;
 use platform_domain::clock::Millis;
 use platform_domain::counting::NewPlayTime;
-use platform_domain::player_game::{PlayerGame, SetFavourite};
+use platform_domain::player_game::{PLAYED_ONCE, PlayerGame, SetFavourite};
 use platform_protocol::names::Environment;
 use platform_store::{PlayerGameStore, StoreError};
 use rusqlite::{Connection, OptionalExtension as _, params};
@@ -47,6 +47,19 @@ impl PlayerGameStore for SqliteStore {
             .read(|connection| list(connection, player, count(played)))
     }
 
+    async fn note_token(&self, player: Uuid, slug: &str) -> Result<(), StoreError> {
+        if self
+            .main
+            .read(|connection| has_token(connection, player, slug))?
+        {
+            return Ok(());
+        }
+        let slug = slug.to_owned();
+        self.main
+            .write(move |connection| note_token(connection, player, &slug))
+            .await
+    }
+
     async fn sweep_played(&self, before: Millis, limit: usize) -> Result<usize, StoreError> {
         self.main
             .write(move |connection| sweep(connection, before, limit))
@@ -54,23 +67,39 @@ impl PlayerGameStore for SqliteStore {
     }
 }
 
-/// Forgets old times. A row that is left without any is removed.
+/// Forgets old times.
 fn sweep(connection: &Connection, before: Millis, limit: usize) -> Result<usize, Error> {
-    let gone = connection
+    let swept = connection
         .prepare_cached(
-            "DELETE FROM player_games WHERE (player, project) IN
+            "UPDATE player_games SET played_at = ?3 WHERE (player, project) IN
              (SELECT player, project FROM player_games
-              WHERE played_at < ?1 AND favourite_at IS NULL LIMIT ?2)",
+              WHERE played_at > ?3 AND played_at < ?1 LIMIT ?2)",
         )?
-        .execute(params![before, count(limit)])?;
-    let favourites = connection
+        .execute(params![before, count(limit), PLAYED_ONCE])?;
+    Ok(swept)
+}
+
+/// Most tokens are not the first ones, and write nothing.
+fn has_token(connection: &Connection, player: Uuid, slug: &str) -> Result<bool, Error> {
+    let found = connection
         .prepare_cached(
-            "UPDATE player_games SET played_at = NULL WHERE (player, project) IN
-             (SELECT player, project FROM player_games
-              WHERE played_at < ?1 AND favourite_at IS NOT NULL LIMIT ?2)",
+            "SELECT EXISTS (SELECT 1 FROM player_games g JOIN projects p ON p.id = g.project
+                            WHERE g.player = ?1 AND p.slug = ?2 AND g.played_at IS NOT NULL)",
         )?
-        .execute(params![before, count(limit.saturating_sub(gone))])?;
-    Ok(gone + favourites)
+        .query_row(params![player.as_bytes(), slug], |row| row.get(0))?;
+    Ok(found)
+}
+
+fn note_token(connection: &Connection, player: Uuid, slug: &str) -> Result<(), Error> {
+    connection
+        .prepare_cached(
+            "INSERT INTO player_games (player, project, played_at)
+             SELECT ?1, id, ?3 FROM projects WHERE slug = ?2
+             ON CONFLICT (player, project) DO UPDATE SET
+                 played_at = coalesce(played_at, excluded.played_at)",
+        )?
+        .execute(params![player.as_bytes(), slug, PLAYED_ONCE])?;
+    Ok(())
 }
 
 fn add(
@@ -123,11 +152,11 @@ fn remove(connection: &Connection, player: Uuid, project: i64) -> Result<(), Err
 }
 
 /// The games of a player.
-pub(super) const OF_PLAYER: &str = "SELECT p.slug, g.favourite_at, g.played_at
+pub(super) const OF_PLAYER: &str = "SELECT p.slug, g.favourite_at, nullif(g.played_at, 0) AS played
      FROM player_games g JOIN projects p ON p.id = g.project
      WHERE g.player = ?1 AND p.removed_at IS NULL
-       AND (g.favourite_at IS NOT NULL OR g.played_at IS NOT NULL)
-     ORDER BY g.played_at IS NULL, g.played_at DESC, p.slug";
+       AND (g.favourite_at IS NOT NULL OR g.played_at > 0)
+     ORDER BY played IS NULL, played DESC, p.slug";
 
 fn list(connection: &Connection, player: Uuid, played: i64) -> Result<Vec<PlayerGame>, Error> {
     let mut statement = connection.prepare_cached(OF_PLAYER)?;

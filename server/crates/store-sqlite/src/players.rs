@@ -221,9 +221,11 @@ fn remove_awaited(connection: &Connection, ids: &[Vec<u8>]) -> Result<(), Error>
         "DELETE FROM game_sessions WHERE parent IN (SELECT hash FROM sessions WHERE player = ?1)",
     )?;
     let mut sessions = connection.prepare_cached("DELETE FROM sessions WHERE player = ?1")?;
+    let mut played = connection.prepare_cached("DELETE FROM player_games WHERE player = ?1")?;
     let mut players =
         connection.prepare_cached("DELETE FROM players WHERE id = ?1 AND awaiting IS NOT NULL")?;
     for id in ids {
+        played.execute([id])?;
         games.execute([id])?;
         sessions.execute([id])?;
         players.execute([id])?;

@@ -215,7 +215,7 @@ pub const SECTIONS: &[Section] = &[
         fields: &[
             ("game", game!("player_games.project"), Form::Text),
             ("favourite_at", "favourite_at", Form::Time),
-            ("played_at", "played_at", Form::Time),
+            ("played_at", "nullif(played_at, 0)", Form::Time),
         ],
     },
     Section {

@@ -34,7 +34,11 @@ pub trait PlayerGameStore: Send + Sync {
         played: usize,
     ) -> Result<Vec<PlayerGame>, StoreError>;
 
-    /// Forgets when games were played, if that was before `before`, of at most `limit` of them.
-    /// Returns of how many.
+    /// Notes that a player gets a token of a game: if the player is deleted, its webhook is told, and no
+    /// other one. It is kept until then. A project that does not exist is no error.
+    async fn note_token(&self, player: Uuid, slug: &str) -> Result<(), StoreError>;
+
+    /// Forgets when games were played, if that was before `before`, of at most `limit` of them; that they
+    /// were stays known. Returns of how many.
     async fn sweep_played(&self, before: Millis, limit: usize) -> Result<usize, StoreError>;
 }

@@ -92,7 +92,7 @@ impl Visit<'_> {
                 }
             }
         };
-        match token::grant(self.state, self.headers, &session, self.now).await? {
+        match self.grant(&session).await? {
             Granted::Stranger => self.new_guest(None).await,
             Granted::Player { renewed, standing } => {
                 let is_due = self.now - found.used_at >= RENEW_MILLIS;
@@ -111,13 +111,18 @@ impl Visit<'_> {
         secret: GameSessionSecret,
         session: &Session,
     ) -> Result<Response, ApiError> {
-        match token::grant(self.state, self.headers, session, self.now).await? {
+        match self.grant(session).await? {
             Granted::Stranger => self.new_guest(None).await,
             Granted::Player { renewed, standing } => {
                 let cookie = renewed.then(|| self.cookie(&secret));
                 self.answer(session, standing, cookie)
             }
         }
+    }
+
+    async fn grant(&self, session: &Session) -> Result<Granted, ApiError> {
+        let audience = &self.page.caller.audience;
+        token::grant(self.state, audience, self.headers, (session, self.now)).await
     }
 
     /// Creates a guest who plays this game alone, derived from a cookie without a session if there
@@ -129,6 +134,7 @@ impl Visit<'_> {
         match guest::make(self.state, audience, self.network, (held, fresh)).await? {
             Made::TooFast(wait) => Ok(too_many_guests(wait)),
             Made::Guest(player, session, standing) => {
+                token::note_game(self.state, &player, audience).await;
                 let whose = (&player, session.hash(), standing);
                 let cookie = Some(self.cookie(&secret));
                 token_answer(self.state, self.page.caller, whose, self.now, cookie)

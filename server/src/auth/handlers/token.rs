@@ -9,7 +9,7 @@ use axum::extract::{RawQuery, State};
 use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse as _, Response};
 use platform_protocol::claims::{GameTokenClaims, PrincipalKind};
-use platform_protocol::names::CONSOLE_AUDIENCE;
+use platform_protocol::names::{CONSOLE_AUDIENCE, Environment};
 use platform_protocol::problem::ProblemCode;
 use platform_protocol::token::{BEARER, TokenAnswer};
 
@@ -35,6 +35,8 @@ use crate::web::request_context::Context;
 
 /// The endpoint takes no body. Bodies up to this number of bytes are accepted and ignored.
 pub(super) const IGNORED_BODY_BYTES: usize = 1_024;
+/// What the audiences of games' tokens begin with.
+const GAME_AUDIENCE: &str = "game:";
 /// The query of a page that only wants to know who visits it: a visitor without a session gets no
 /// guest and no token.
 const NO_GUEST: &str = "guest=no";
@@ -76,7 +78,7 @@ pub async fn handle(
         _ if !may_be_new => return Ok(nobody()),
         (_, held) => return new_guest(&state, &caller, &context, held).await,
     };
-    match grant(&state, &headers, &session, now).await? {
+    match grant(&state, &caller.audience, &headers, (&session, now)).await? {
         // The session has ended, so its secret leads to no guest any more.
         Granted::Stranger if !may_be_new => Ok(nobody()),
         Granted::Stranger => new_guest(&state, &caller, &context, None).await,
@@ -112,15 +114,15 @@ pub(super) enum Granted {
     },
 }
 
-/// Decides whether the player of a session gets a token, and records its use.
+/// Decides whether the player of a session gets a token for `audience`, and records its use.
 ///
 /// # Errors
 /// `session-expired`, `account-suspended`.
 pub(super) async fn grant(
     state: &AuthState,
+    audience: &str,
     headers: &HeaderMap,
-    session: &Session,
-    now: Millis,
+    (session, now): (&Session, Millis),
 ) -> Result<Granted, ApiError> {
     match session.status(now) {
         SessionStatus::Stranger => Ok(Granted::Stranger),
@@ -132,13 +134,28 @@ pub(super) async fn grant(
         SessionStatus::Good => {
             let wants_renewal = session.wants_renewal(now);
             // None of them is needed for the answer, so together they may take as long as one.
-            let (standing, _noted, renewed) = tokio::join!(
+            let (standing, _noted, _game, renewed) = tokio::join!(
                 guest::see(state, &session.player, now),
                 note_browser(state, headers, session, wants_renewal),
+                note_game(state, &session.player, audience),
                 async { wants_renewal && renew(state, &session.hash, now).await },
             );
             Ok(Granted::Player { renewed, standing })
         }
+    }
+}
+
+/// Notes that a player gets a token of a game: if the player is deleted, the game's webhook learns of it.
+/// If this fails, the player still gets the token, and the next one is noted.
+pub(super) async fn note_game(state: &AuthState, player: &Player, audience: &str) {
+    // The console is no game.
+    let Some(label) = audience.strip_prefix(GAME_AUDIENCE) else {
+        return;
+    };
+    let (_, slug) = Environment::split_label(label);
+    if let Err(error) = state.platform.store.note_token(player.id, slug).await {
+        let error = crate::domain::errors::chain(&error);
+        tracing::warn!(error, "the game of a token could not be noted");
     }
 }
 
@@ -201,6 +218,7 @@ async fn new_guest(
     match guest::make(state, &caller.audience, network, (held, fresh)).await? {
         Made::TooFast(wait) => Ok(too_many_guests(wait)),
         Made::Guest(player, secret, standing) => {
+            note_game(state, &player, &caller.audience).await;
             let cookie = cookies::set_session(&secret, state.platform.origin.is_secure());
             let now = state.platform.clock.now();
             let whose = (&player, secret.hash(), standing);
