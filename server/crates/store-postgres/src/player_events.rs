@@ -145,8 +145,8 @@ fn event(row: &Row) -> Result<PlayerEvent, Error> {
     })
 }
 
-/// Adds the event that a player is deleted, for every project whose webhook asked for it and whose game
-/// the player had a token of. What the player has is not removed yet.
+/// Adds the event that a player is deleted, for every project with a webhook that asked for it and a game
+/// that the player had a token of. What the player has is not removed yet.
 pub(super) async fn add_deleted(
     transaction: &Transaction,
     player: Uuid,

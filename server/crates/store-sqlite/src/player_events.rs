@@ -153,8 +153,8 @@ fn list(connection: &Connection, slug: &str, limit: usize) -> Result<Vec<PlayerE
     Ok(events.collect::<Result<_, _>>()?)
 }
 
-/// Adds the event that a player is deleted, for every project whose webhook asked for it and whose game
-/// the player had a token of. What the player has is not removed yet.
+/// Adds the event that a player is deleted, for every project with a webhook that asked for it and a game
+/// that the player had a token of. What the player has is not removed yet.
 pub(super) fn add_deleted(
     connection: &Connection,
     player: Uuid,
