@@ -15,17 +15,6 @@ pub(super) struct MemoryBudget {
     taken: Mutex<Taken>,
 }
 
-/// What is left of a budget, for one network.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Left {
-    /// Some of the network's part.
-    Some,
-    /// Nothing of the network's part, but of others'.
-    OfOthers,
-    /// Nothing at all.
-    Nothing,
-}
-
 #[derive(Debug, Default)]
 struct Taken {
     all: usize,
@@ -79,16 +68,11 @@ impl MemoryBudget {
         }
     }
 
-    /// Returns what is left for this network.
-    pub(super) fn left(&self, network: Option<Network>) -> Left {
+    /// Whether this network may take no more, since its part or the whole is taken.
+    pub(super) fn is_used_up(&self, network: Option<Network>) -> bool {
         let taken = self.lock();
-        if taken.all >= self.total {
-            Left::Nothing
-        } else if network.is_some_and(|network| taken.of(network) >= self.per_network) {
-            Left::OfOthers
-        } else {
-            Left::Some
-        }
+        taken.all >= self.total
+            || network.is_some_and(|network| taken.of(network) >= self.per_network)
     }
 
     /// Gives `bytes` back.
@@ -128,18 +112,15 @@ mod tests {
         let one = Some(Network::of("192.0.2.1".parse().unwrap()));
         let other = Some(Network::of("192.0.2.2".parse().unwrap()));
         let budget = MemoryBudget::new(1_000, 600);
+        let used_up = || [one, other, None].map(|who| budget.is_used_up(who));
         budget.take_over(one, 599);
-        assert_eq!(budget.left(one), Left::Some);
+        assert_eq!(used_up(), [false, false, false]);
         budget.take_over(one, 200);
-        assert_eq!(budget.left(one), Left::OfOthers);
-        assert_eq!([other, None].map(|who| budget.left(who)), [Left::Some; 2]);
+        assert_eq!(used_up(), [true, false, false], "only its own part");
         assert!(budget.take(other, 201) && !budget.take(other, 1));
-        assert_eq!(
-            [other, None].map(|who| budget.left(who)),
-            [Left::Nothing; 2]
-        );
+        assert_eq!(used_up(), [true, true, true], "the whole");
         budget.give_back(one, 799);
-        assert_eq!(budget.left(one), Left::Some);
+        assert_eq!(used_up(), [false, false, false]);
         budget.give_back(other, 201);
         assert!(budget.is_free());
     }

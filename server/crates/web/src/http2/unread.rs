@@ -24,7 +24,7 @@ use tokio::time::Instant;
 
 use super::frames::Transfer;
 use crate::client_address::Network;
-use crate::memory_budget::{Left, MemoryBudget};
+use crate::memory_budget::MemoryBudget;
 
 /// How many responses of a connection may wait for its peer before its next request waits, and how many
 /// bytes they may hold.
@@ -51,8 +51,8 @@ impl NetworkShare {
         Self { budget, network }
     }
 
-    fn left(&self) -> Left {
-        self.budget.left(self.network)
+    fn is_used_up(&self) -> bool {
+        self.budget.is_used_up(self.network)
     }
 }
 
@@ -104,44 +104,38 @@ impl Unread {
                 Ok(admission) => return admission,
                 Err(again) => again,
             };
-            let in_time = async {
-                match again {
-                    Some(again) => tokio::time::sleep_until(again).await,
-                    None => std::future::pending().await,
-                }
-            };
-            tokio::select! {
-                () = changed => {}
-                () = in_time => {}
+            match again {
+                // Both mean the same: there may be room now.
+                Some(again) => drop(tokio::time::timeout_at(again, changed).await),
+                None => changed.await,
             }
         }
     }
 
     /// Admits a request. Otherwise, returns when to try again, if nothing changes before.
     fn try_admit(self: &Arc<Self>, now: Instant) -> Result<Admission, Option<Instant>> {
-        let left = self.share.left();
+        let is_used_up = self.share.is_used_up();
         let mut state = self.state();
-        let recent = state
+        // In the order in which the application got them.
+        let old = state
             .answering
-            .iter()
-            .map(|(_, since)| *since + ANSWER_TIMEOUT);
-        let recent: Vec<Instant> = recent.filter(|end| *end > now).collect();
-        let count = state.responses + recent.len();
-        let (has_room, bytes_per_request) = match left {
-            Left::Some => {
-                let has_room = count < MAX_RESPONSES && state.bytes < MAX_BYTES;
-                (has_room, BYTES_PER_REQUEST)
-            }
+            .partition_point(|(_, since)| *since + ANSWER_TIMEOUT <= now);
+        let first_recent = state.answering.get(old);
+        let again = first_recent.map(|(_, since)| *since + ANSWER_TIMEOUT);
+        let count = state.responses + state.answering.len() - old;
+        let (has_room, bytes_per_request) = if !is_used_up {
+            let has_room = count < MAX_RESPONSES && state.bytes < MAX_BYTES;
+            (has_room, BYTES_PER_REQUEST)
+        } else if count < MAX_RESPONSES {
+            (count == 0, BYTES_PER_REQUEST_IF_USED_UP)
+        } else {
             // What the system takes from the server need not have been read, so this has a limit.
-            Left::OfOthers | Left::Nothing if count < MAX_RESPONSES => {
-                (count == 0, BYTES_PER_REQUEST_IF_USED_UP)
-            }
-            Left::OfOthers | Left::Nothing => (false, u64::MAX),
+            (false, u64::MAX)
         };
         if !has_room {
             let sent = self.transfer.sent_bytes();
             if sent.wrapping_sub(state.sent) < bytes_per_request {
-                return Err(recent.first().copied());
+                return Err(again);
             }
             state.sent = sent;
         }
@@ -183,10 +177,10 @@ impl Unread {
 
     /// Whether the next part of a response has to wait, for which the context is woken then.
     pub(super) fn must_pause(&self, pause: &Arc<Pause>, context: &Context<'_>) -> bool {
-        let has_room = self.share.left() == Left::Some;
+        let is_used_up = self.share.is_used_up();
         let mut state = self.state();
         let mut pausing = pause.state();
-        if pausing.parts == 0 || (has_room && state.bytes < MAX_BYTES) {
+        if pausing.parts == 0 || (!is_used_up && state.bytes < MAX_BYTES) {
             return false;
         }
         pausing.waker = Some(context.waker().clone());
