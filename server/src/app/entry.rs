@@ -297,11 +297,11 @@ impl App {
     /// platform. A game that answered there, or redirected from there, could get a certificate for it. A
     /// domain of a game's own belongs to the game's people, who may need it.
     fn proves_platforms_name(&self, site: &Site, path: &str) -> bool {
-        let is_platforms = match site {
-            Site::Game(game) => !self.state.games.catalogue.is_at_domain(game),
-            Site::Console | Site::Auth | Site::Pane(_) => true,
-        };
-        is_domain_validation(path) && is_platforms
+        is_domain_validation(path)
+            && match site {
+                Site::Game(game) => !self.state.games.catalogue.is_at_domain(game),
+                Site::Console | Site::Auth | Site::Pane(_) => true,
+            }
     }
 
     /// Returns what handles a request to a pane of the Build page. Without a session it shows
