@@ -2,15 +2,13 @@
 //! how often one is ordered, and how long an order that failed waits. Times are arguments.
 
 use crate::clock::Millis;
-
-const MINUTE: Millis = 60 * 1_000;
-const HOUR: Millis = 60 * MINUTE;
+use crate::counting::{DAY, HOUR, MINUTE};
 
 /// How long an order keeps others from ordering the same certificate. An order takes seconds; one whose
 /// server was killed is repeated after this.
 pub const ORDER_HOLDS: Millis = 3 * MINUTE;
 /// The longest [`OrderBudget::period`]: the store forgets earlier orders.
-pub const LONGEST_BUDGET_PERIOD: Millis = 7 * 24 * HOUR;
+pub const LONGEST_BUDGET_PERIOD: Millis = 7 * DAY;
 /// The wait after a first failure, which doubles with each further one.
 const FIRST_WAIT: Millis = MINUTE;
 /// The longest wait after a failure.
@@ -219,8 +217,6 @@ pub fn order_turn(
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    const DAY: Millis = 24 * HOUR;
 
     #[test]
     fn a_certificate_is_renewed_when_a_third_of_its_life_is_left() {

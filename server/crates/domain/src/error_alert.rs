@@ -137,7 +137,7 @@ impl AlertClass {
 pub struct AlertBudget {
     /// The hour.
     pub hour: Millis,
-    /// How many alerts it has had: a byte for each class of groups, that of strangers last.
+    /// How many alerts it has had: a byte for each class, the lowest one for [`AlertClass::Strangers`].
     pub made: u32,
     /// How many were left out since the last one.
     pub left_out: u64,

@@ -1,5 +1,6 @@
 //! The jobs of certificates: one node renews them, and all nodes follow what others have obtained.
 
+use std::collections::HashSet;
 use std::time::Duration;
 
 use async_trait::async_trait;
@@ -85,21 +86,15 @@ impl Acme {
     pub async fn follow(&self) -> Result<Vec<CertificateSummary>, StoreError> {
         let all = self.0.kept.follow().await?;
         let now = self.now();
+        let valid = all.iter().filter(|one| now < one.valid_until);
+        let valid: HashSet<&str> = valid.map(|one| one.name.as_str()).collect();
         {
             // Another node may have obtained what this one has failed to.
             let mut held_back = lock(&self.0.held_back);
-            let is_valid = |name: &str| {
-                let found = all.binary_search_by(|one| one.name.as_str().cmp(name));
-                let found = found.ok().and_then(|index| all.get(index));
-                found.is_some_and(|one| now < one.valid_until)
-            };
-            held_back.retain(|(_, certificate), _| !is_valid(certificate));
+            held_back.retain(|(_, certificate), _| !valid.contains(certificate.as_str()));
         }
-        let is_valid = |name: &String| {
-            let mut named = all.iter().filter(|one| one.name == *name);
-            named.any(|one| now < one.valid_until)
-        };
-        let missing = self.own().into_iter().filter(|name| !is_valid(name));
+        let missing = self.own().into_iter();
+        let missing = missing.filter(|name| !valid.contains(name.as_str()));
         self.0.missing.set(missing.collect());
         let ends = all.iter().map(|one| one.valid_until).collect();
         self.0.platform.metrics.set_certificate_ends(ends);
