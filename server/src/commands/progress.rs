@@ -26,6 +26,6 @@ impl Teller for OnStderr {
     }
 
     fn tell(&self, line: &str, is_last: bool) {
-        output::progress(line, is_last);
+        output::progress(line, self.is_terminal, is_last);
     }
 }
