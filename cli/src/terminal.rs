@@ -5,7 +5,7 @@ use std::fmt::Display;
 use std::io::{self, BufRead as _, IsTerminal as _, Write as _};
 
 use anstyle::{AnsiColor, Style};
-use platform_protocol::invisible::is_hidden;
+use platform_protocol::invisible::{is_hidden, shown_except};
 use serde_json::Value;
 use time::format_description::well_known::Rfc3339;
 use time::{OffsetDateTime, UtcOffset};
@@ -195,13 +195,7 @@ pub(crate) fn shown(lines: &[Line]) -> String {
 /// overwrite earlier text, and marks that change the direction of writing or are invisible become a
 /// visible sign.
 fn plain(text: &str) -> String {
-    text.chars()
-        .map(|c| match c {
-            '\t' | '\n' => ' ',
-            c if is_hidden(c) => '\u{fffd}',
-            c => c,
-        })
-        .collect()
+    shown_except(text, &['\t', '\n']).replace(['\t', '\n'], " ")
 }
 
 /// Makes foreign JSON safe for a terminal: the same value, with control characters written as

@@ -49,6 +49,19 @@ pub fn is_hidden(char: char) -> bool {
     char.is_control() || INVISIBLE.iter().any(|range| range.contains(&char))
 }
 
+/// A text with a visible sign in place of each character that is hidden, but for those in `kept`.
+#[must_use]
+pub fn shown_except(text: &str, kept: &[char]) -> String {
+    let shown = |char| {
+        if is_hidden(char) && !kept.contains(&char) {
+            char::REPLACEMENT_CHARACTER
+        } else {
+            char
+        }
+    };
+    text.chars().map(shown).collect()
+}
+
 #[cfg(test)]
 mod tests {
     use std::fmt::Write as _;

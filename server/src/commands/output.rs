@@ -6,7 +6,7 @@
 use std::ffi::{OsStr, OsString};
 use std::io::{IsTerminal as _, Write as _, stderr, stdout};
 
-use platform_protocol::invisible::is_hidden;
+use platform_protocol::invisible::shown_except;
 
 /// Prints results to standard output; a closed pipe is not an error. Returns whether the output is
 /// still being read.
@@ -30,11 +30,11 @@ pub(crate) fn is_terminal() -> bool {
 
 /// Writes a line of progress to standard error. On a terminal, the next one takes its place.
 #[cfg(feature = "cluster")]
-pub(crate) fn progress(line: &str, is_last: bool) {
+pub(crate) fn progress(line: &str, is_terminal: bool, is_last: bool) {
     let mut errors = stderr().lock();
     let line = shown(line);
     // It is no failure if that is closed.
-    let _ = match (is_terminal(), is_last) {
+    let _ = match (is_terminal, is_last) {
         (true, false) => write!(errors, "\r\x1b[2K{line}"),
         (true, true) => writeln!(errors, "\r\x1b[2K{line}"),
         (false, _) => writeln!(errors, "{line}"),
@@ -49,12 +49,7 @@ pub(crate) fn shown_argument(argument: &OsStr) -> OsString {
 
 /// A text that a terminal does not obey, except that its lines stay lines.
 fn shown(text: &str) -> String {
-    let shown = |c| match c {
-        '\n' | '\t' => c,
-        c if is_hidden(c) => char::REPLACEMENT_CHARACTER,
-        c => c,
-    };
-    text.chars().map(shown).collect()
+    shown_except(text, &['\t', '\n'])
 }
 
 #[cfg(test)]
