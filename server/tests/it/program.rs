@@ -69,6 +69,16 @@ impl Server {
         self.child.id()
     }
 
+    /// Returns a number of bytes of the process that the system keeps in `/proc/<pid>/status`, such as
+    /// `VmRSS`.
+    pub(crate) fn memory(&self, field: &str) -> u64 {
+        let status = std::fs::read_to_string(format!("/proc/{}/status", self.id())).unwrap();
+        let mut fields = status.lines().filter_map(|line| line.split_once(':'));
+        let (_, value) = fields.find(|(name, _)| *name == field).unwrap();
+        let kilobytes = value.trim().strip_suffix(" kB").unwrap();
+        kilobytes.parse::<u64>().unwrap() * 1_024
+    }
+
     /// Sends one request and returns the whole response as text.
     pub(crate) fn ask(&self, request: &str, host: &str, headers: &str) -> String {
         let mut stream = TcpStream::connect(("127.0.0.1", self.port)).unwrap();

@@ -15,11 +15,7 @@ const CONNECTIONS: usize = 400;
 /// Forbids the server to take more address space than it has.
 fn forbid_more(server: &Server) {
     let id = server.id().to_string();
-    let status = std::fs::read_to_string(format!("/proc/{id}/status")).unwrap();
-    let size = status.lines().find_map(|line| line.strip_prefix("VmSize:"));
-    let size = size.unwrap().trim().strip_suffix(" kB").unwrap();
-    let bytes = size.parse::<u64>().unwrap() * 1_024;
-    let limit = format!("--as={bytes}:");
+    let limit = format!("--as={}:", server.memory("VmSize"));
     let set = Command::new("prlimit")
         .args(["--pid", &id, &limit])
         .status();

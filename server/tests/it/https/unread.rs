@@ -98,11 +98,7 @@ impl ServerUnderTest {
     }
 
     fn memory_now(&self) -> u64 {
-        let status = format!("/proc/{}/status", self.server.id());
-        let status = std::fs::read_to_string(status).unwrap();
-        let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"));
-        let kilobytes = line.unwrap().trim().strip_suffix(" kB").unwrap();
-        kilobytes.parse::<u64>().unwrap() << 10
+        self.server.memory("VmRSS")
     }
 
     fn assert_memory(&self, what: &str, before: u64, after: u64) {
