@@ -194,6 +194,17 @@ struct EarlyScript {
 }
 
 impl EarlyScript {
+    /// One whose tag begins at `at`, of which nothing else is known.
+    const fn at(at: usize, timing: Timing) -> Self {
+        Self {
+            at,
+            src: None,
+            path: None,
+            uses_platform: false,
+            is_async: matches!(timing, Timing::Async),
+        }
+    }
+
     fn uses(&self, files: ReadFile<'_>) -> bool {
         let of_file = || self.path.as_deref().and_then(files);
         self.uses_platform || of_file().is_some_and(|text| uses_platform(&text))
@@ -395,11 +406,8 @@ impl Found {
             return;
         }
         let script = EarlyScript {
-            at,
-            src: None,
-            path: None,
             uses_platform: uses_platform(&text),
-            is_async: timing == Timing::Async,
+            ..EarlyScript::at(at, timing)
         };
         self.other(script, timing);
     }
@@ -432,11 +440,9 @@ impl Found {
             Loads::Nothing => {}
             Loads::Other(path) => {
                 let script = EarlyScript {
-                    at,
                     src: Some(src.clone()),
                     path,
-                    uses_platform: false,
-                    is_async: timing == Timing::Async,
+                    ..EarlyScript::at(at, timing)
                 };
                 self.other(script, timing);
             }
@@ -451,14 +457,8 @@ impl Found {
             Some(Loads::Runtime) => self.runtime(Timing::Blocking),
             Some(Loads::Nothing) => {}
             Some(Loads::Other(_)) | None => {
-                let script = EarlyScript {
-                    at: element.source_location().bytes().start,
-                    src: None,
-                    path: None,
-                    uses_platform: false,
-                    is_async: false,
-                };
-                self.other(script, Timing::Blocking);
+                let at = element.source_location().bytes().start;
+                self.other(EarlyScript::at(at, Timing::Blocking), Timing::Blocking);
             }
         }
     }
