@@ -194,7 +194,7 @@ struct EarlyScript {
 }
 
 impl EarlyScript {
-    /// One whose tag begins at `at`, of which nothing else is known.
+    /// A script with a tag at `at`, and nothing else.
     const fn at(at: usize, timing: Timing) -> Self {
         Self {
             at,

@@ -5,7 +5,7 @@ use crate::clock::Millis;
 /// Favourites of a player, at most.
 pub const FAVOURITES: usize = 200;
 /// How long it is kept when a player last played a game.
-pub const PLAYED_KEPT: Millis = 90 * 24 * 60 * 60 * 1_000;
+pub const PLAYED_MAX_AGE: Millis = 90 * 24 * 60 * 60 * 1_000;
 
 /// What stores keep as the last hour of a game that a player had a token of, and did not play lately or
 /// long enough to be noted: it says no more than that. It is never shown.

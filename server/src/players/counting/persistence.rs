@@ -9,7 +9,7 @@ use super::Counting;
 use super::tally::Taken;
 use crate::clock::Millis;
 use crate::domain::counting::{DAY, HOUR, NewCounts, NewPlayTime, Span, periods};
-use crate::domain::player_game::PLAYED_KEPT;
+use crate::domain::player_game::PLAYED_MAX_AGE;
 use crate::games::catalogue::Game;
 use crate::games::live::Presence;
 use crate::platform::jobs::{Job, JobError, Leases as _, Schedule};
@@ -112,7 +112,7 @@ pub async fn sweep(store: &dyn Store, now: Millis) -> Result<(), StoreError> {
         // Other nodes may not have stored their last counts of a period that has just ended.
         let running = [periods(now), periods(now - HOUR)].concat();
         let removed = store.sweep_counts(now - MINUTES_KEPT, now - PLAY_KEPT, running, BATCH);
-        let forgotten = store.sweep_played(now - PLAYED_KEPT, BATCH);
+        let forgotten = store.sweep_played(now - PLAYED_MAX_AGE, BATCH);
         if removed.await?.max(forgotten.await?) < BATCH {
             return Ok(());
         }
