@@ -99,7 +99,7 @@ pub async fn handle(
     let (store, own) = (&state.platform.store, &state.platform.nodes);
     let newest = store.newest_change().await?;
     if !store.is_shared() {
-        let alone = view(own.about(), &[], own.id());
+        let alone = view(own.about(), newest, &[], own.id());
         return Ok(ApiJson(NodesView {
             shared: false,
             newest,
@@ -114,7 +114,7 @@ pub async fn handle(
         started_at: Some(rfc3339(node.started_at)),
         live: node.is_live(),
         silent_seconds: node.silent.max(0) / 1_000,
-        ..view(node.report, &leases, own.id())
+        ..view(node.report, newest, &leases, own.id())
     });
     Ok(ApiJson(NodesView {
         shared: true,
@@ -125,7 +125,7 @@ pub async fn handle(
     }))
 }
 
-fn view(report: NodeReport, leases: &[Lease], own: uuid::Uuid) -> NodeView {
+fn view(report: NodeReport, newest: i64, leases: &[Lease], own: uuid::Uuid) -> NodeView {
     let held = leases
         .iter()
         .filter(|lease| lease.holder == report.id && lease.left > 0);
@@ -136,7 +136,8 @@ fn view(report: NodeReport, leases: &[Lease], own: uuid::Uuid) -> NodeView {
         started_at: None,
         live: true,
         silent_seconds: 0,
-        applied: report.applied,
+        // A node that starts reads the newest version of everything.
+        applied: report.applied.min(newest),
         clock_offset: report.clock_offset,
         degraded: report.degraded,
         leases: held.map(|lease| lease.name.clone()).collect(),

@@ -17,6 +17,12 @@ const LOOK: Duration = Duration::from_secs(1);
 /// If more projects have changed, all of them are read at once.
 const MANY: usize = 20;
 
+/// Applies what was changed while this node started.
+pub(super) async fn catch_up(state: &AppState) {
+    // If that fails, the job tries again at once, and logs the error.
+    let _ = FollowChanges(state.clone()).run().await;
+}
+
 /// The job that follows changes.
 pub(super) struct FollowChanges(pub(super) AppState);
 

@@ -29,7 +29,6 @@ use crate::app::backups::BackupsError;
 #[cfg(feature = "demo")]
 use crate::app::demo::{self, DemoError};
 use crate::app::entry::App;
-use crate::app::jobs;
 use crate::app::openapi;
 use crate::app::operations::{Operations, Readiness};
 use crate::app::routes::routes_with;
@@ -40,6 +39,7 @@ use crate::app::tls::acme::dns::DnsCommandError;
 use crate::app::tls::acme::http::AcmeError;
 use crate::app::tls::files::FileCertificateError;
 use crate::app::tls::{PreparedTls, Tls};
+use crate::app::{changes, jobs};
 use crate::auth::keys::KeyError;
 use crate::auth::refusal_log;
 use crate::clock::Clock;
@@ -304,11 +304,9 @@ async fn start_listening(
     if has_demo {
         demo::deploy(&platform, &state.projects.deployments).await?;
     }
-    if platform.store.is_shared() {
-        // From here on the others wait for this node.
-        nodes.report().await?;
-    }
+    nodes.begin().await?;
     state.hosting.refresh_all().await?;
+    changes::catch_up(&state).await;
     let app = App::new(state.clone(), routes_with(&state, api));
     let limits = ConnectionLimits::of_this_process();
     let mut background = jobs::start(&state);

@@ -18,7 +18,7 @@ use uuid::Uuid;
 
 use crate::clock::{CLOCK_LIMIT, Clock, Millis};
 use crate::domain::errors::chain;
-use crate::domain::node::{LEASE_MILLIS, Node, NodeReport};
+use crate::domain::node::{LEASE_MILLIS, Node, NodeReport, STARTING};
 use crate::entropy::Entropy;
 use crate::platform::calendar::Calendar;
 use crate::platform::hints::Hints;
@@ -104,6 +104,8 @@ pub struct Nodes {
     about: NodeReport,
     /// The newest version that the node has applied.
     applied: AtomicI64,
+    /// Whether nobody waits for the node yet.
+    is_starting: AtomicBool,
     /// Notified when there is more to report than that the node lives.
     news: Notify,
     /// The last comparison of this node's clock with the store's.
@@ -125,8 +127,8 @@ pub struct Nodes {
 }
 
 impl Nodes {
-    /// Makes this node known to the others, before it reads what it will keep in memory: whoever
-    /// changes something of it later waits for this node, and what was changed before is read.
+    /// Makes this node known to the others, before it reads what it will keep in memory. They do not wait
+    /// for it until [`Nodes::begin`]: nodes that start at the same time would wait for each other.
     ///
     /// # Errors
     /// Errors of the store.
@@ -149,6 +151,7 @@ impl Nodes {
         let nodes = Self {
             about,
             applied: AtomicI64::new(0),
+            is_starting: AtomicBool::new(store.is_shared()),
             news: Notify::new(),
             compared: Mutex::default(),
             standby: Mutex::default(),
@@ -180,6 +183,18 @@ impl Nodes {
         };
         nodes.applied.store(newest, Ordering::SeqCst);
         Ok(nodes)
+    }
+
+    /// From now on the other nodes wait for this one with what they change. What they have changed since
+    /// [`Nodes::join`] is still to be applied.
+    ///
+    /// # Errors
+    /// Errors of the store.
+    pub async fn begin(&self) -> Result<(), StoreError> {
+        if self.is_starting.swap(false, Ordering::SeqCst) {
+            self.report().await?;
+        }
+        Ok(())
     }
 
     /// Returns this node's id.
@@ -255,8 +270,13 @@ impl Nodes {
     pub fn about(&self) -> NodeReport {
         let degraded = self.degraded(self.faults().clone());
         let degraded = degraded.into_iter().map(<&str>::from);
+        let is_starting = self.is_starting.load(Ordering::SeqCst);
         NodeReport {
-            applied: self.applied(),
+            applied: if is_starting {
+                STARTING
+            } else {
+                self.applied()
+            },
             clock_offset: self.clock_offset(),
             degraded: degraded.map(str::to_owned).collect(),
             ..self.about.clone()

@@ -14,6 +14,10 @@ pub const LEASE_MILLIS: Millis = 15_000;
 /// How long a node that reported last is listed.
 pub const LISTED_MILLIS: Millis = 60 * 60 * 1_000;
 
+/// What a node that starts says that it has applied: it reads everything before it serves anybody, so
+/// nobody waits for it.
+pub const STARTING: i64 = i64::MAX;
+
 /// Something that nodes keep in memory and read again after a change.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Topic {
@@ -145,7 +149,7 @@ pub struct NodeReport {
     /// Its settings that must be the same on every node, as JSON, without secrets. They are only
     /// read from its first report.
     pub settings: String,
-    /// The newest version that it has applied.
+    /// The newest version that it has applied; [`STARTING`] before it serves anybody.
     pub applied: i64,
     /// How far its clock is ahead of the database's; `None` if that is not known yet.
     pub clock_offset: Option<Millis>,
