@@ -1,4 +1,4 @@
-//! Runs tasks: one after the other, or in two lanes side by side.
+//! Runs tasks: one after the other, or in lanes side by side.
 
 use std::collections::VecDeque;
 use std::sync::{Mutex, PoisonError, mpsc};
@@ -37,13 +37,18 @@ pub(super) enum Event {
     Ended(usize, Done),
 }
 
-/// Tasks that run side by side, in two lanes, as places in the list of tasks.
+/// The number of lanes.
+const LANES: usize = 3;
+/// The program of which the tests mostly wait: for the end of an outage, of a lease, of somebody's presence.
+const WAITS: &str = "platform-tests nodes";
+
+/// Tasks that run side by side, in lanes, as places in the list of tasks.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct Step {
-    /// The tasks of each lane.
-    pub(super) lanes: [Vec<usize>; 2],
+    /// The tasks of each lane. The third one is for tasks that need little processor time.
+    pub(super) lanes: [Vec<usize>; LANES],
     /// Whether the second lane has only the processor time that the first one leaves. Otherwise, the
-    /// lane that ends first helps the other one.
+    /// one of these two that ends first helps the other one.
     pub(super) is_second_in_background: bool,
 }
 
@@ -51,7 +56,8 @@ pub(super) struct Step {
 ///
 /// Quick checks keep both cores busy, so they run alone. Native tests wait for disks and databases about
 /// half of the time, so compilers run beside them, in the background, where they slow no test down. The
-/// tests in browsers mostly wait for browsers, with the other end-to-end tests beside them.
+/// tests in browsers mostly wait for browsers, with the other end-to-end tests beside them, and those of
+/// outages beside both.
 pub(super) fn steps(tasks: &[Planned<'_>]) -> Vec<Step> {
     let (mut first, mut last) = (Vec::new(), Vec::new());
     let mut native = Step {
@@ -63,7 +69,12 @@ pub(super) fn steps(tasks: &[Planned<'_>]) -> Vec<Step> {
         match &planned.task.work {
             _ if planned.task.is_in_background => native.lanes[1].push(place),
             Work::Program(program) if program.is_end_to_end => {
-                end_to_end.lanes[usize::from(!program.has_own_runner)].push(place);
+                let lane = match &*program.name {
+                    WAITS => 2,
+                    _ if program.has_own_runner => 0,
+                    _ => 1,
+                };
+                end_to_end.lanes[lane].push(place);
             }
             Work::Program(_) => native.lanes[0].push(place),
             Work::Check(_) => first.push(place),
@@ -72,7 +83,7 @@ pub(super) fn steps(tasks: &[Planned<'_>]) -> Vec<Step> {
         }
     }
     let alone = |place| Step {
-        lanes: [vec![place], Vec::new()],
+        lanes: [vec![place], Vec::new(), Vec::new()],
         ..Step::default()
     };
     let mut steps: Vec<Step> = first.into_iter().map(alone).collect();
@@ -83,19 +94,19 @@ pub(super) fn steps(tasks: &[Planned<'_>]) -> Vec<Step> {
 }
 
 /// The places that no lane has begun with.
-struct Waiting(Mutex<[VecDeque<usize>; 2]>);
+struct Waiting(Mutex<[VecDeque<usize>; LANES]>);
 
 impl Waiting {
-    fn of(lanes: &[Vec<usize>; 2]) -> Self {
+    fn of(lanes: &[Vec<usize>; LANES]) -> Self {
         Self(Mutex::new(lanes.clone().map(VecDeque::from)))
     }
 
-    /// Takes the next task of a lane; if it has none any more and helps the other one, the last one of
-    /// that lane.
+    /// Takes the next task of a lane; if it has none any more, the last one of the lane that it helps.
     fn next(&self, lane: usize, helps: bool) -> Option<usize> {
         let mut lanes = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let helped = [1, 0].get(lane).filter(|_| helps);
         let own = lanes[lane].pop_front();
-        own.or_else(|| helps.then(|| lanes[1 - lane].pop_back()).flatten())
+        own.or_else(|| lanes[*helped?].pop_back())
     }
 }
 
@@ -118,7 +129,7 @@ pub(super) fn run(
     mut on_event: impl FnMut(Event),
 ) {
     let lanes = &step.lanes;
-    let alone = lanes.iter().any(Vec::is_empty);
+    let alone = lanes.iter().filter(|lane| !lane.is_empty()).count() == 1;
     let helps = !step.is_second_in_background;
     let waiting = &Waiting::of(lanes);
     thread::scope(|scope| {
@@ -205,26 +216,28 @@ mod tests {
             Task::of(unit),
             examples,
             Task::of(Program::example("template")),
+            Task::of(Program::example(WAITS)),
         ];
         let step = |lanes, is_second_in_background| Step {
             lanes,
             is_second_in_background,
         };
         let wanted = [
-            step([vec![0], vec![]], false),
-            step([vec![4], vec![1]], true),
-            step([vec![5], vec![]], false),
-            step([vec![3], vec![2, 6]], false),
+            step([vec![0], vec![], vec![]], false),
+            step([vec![4], vec![1], vec![]], true),
+            step([vec![5], vec![], vec![]], false),
+            step([vec![3], vec![2, 6], vec![7]], false),
         ];
         assert_eq!(steps(&plan(&tasks)), wanted);
     }
 
     #[test]
     fn the_lane_that_ends_first_takes_the_last_tasks_of_the_other() {
-        let waiting = Waiting::of(&[vec![3], vec![2, 4, 5]]);
-        let begun = [0, 1, 0, 1, 0].map(|lane| waiting.next(lane, true));
-        assert_eq!(begun, [Some(3), Some(2), Some(5), Some(4), None]);
-        let waiting = Waiting::of(&[vec![3], vec![2]]);
+        let waiting = Waiting::of(&[vec![3], vec![2, 4, 5], vec![6]]);
+        let begun = [0, 1, 2, 2, 0, 1, 0].map(|lane| waiting.next(lane, true));
+        let expected = [Some(3), Some(2), Some(6), None, Some(5), Some(4), None];
+        assert_eq!(begun, expected, "the third lane is on its own");
+        let waiting = Waiting::of(&[vec![3], vec![2], vec![]]);
         let begun = [0, 0, 1, 1].map(|lane| waiting.next(lane, false));
         assert_eq!(begun, [Some(3), None, Some(2), None]);
     }
@@ -255,7 +268,7 @@ mod tests {
             &workspace,
             &plan(&tasks),
             &Step {
-                lanes: [vec![0], vec![1, 2]],
+                lanes: [vec![0], vec![1, 2], vec![]],
                 ..Step::default()
             },
             |event| match event {

@@ -329,7 +329,7 @@ impl Run<'_> {
                 Progress::Ended => 0.0,
             })
         };
-        // Two lanes help each other, but a task is not divided.
+        // Lanes help each other, but a task is not divided.
         let step = |step: &Step| {
             let left: Vec<f64> = step
                 .lanes
@@ -337,11 +337,8 @@ impl Run<'_> {
                 .flatten()
                 .map(one)
                 .collect::<Option<_>>()?;
-            let at_a_time = if step.lanes.iter().any(Vec::is_empty) {
-                1.0
-            } else {
-                2.0
-            };
+            let lanes = step.lanes.iter().filter(|lane| !lane.is_empty());
+            let at_a_time = f64::from(u32::try_from(lanes.count()).ok()?.max(1));
             let longest = left.iter().copied().fold(0.0, f64::max);
             Some(longest.max(left.iter().sum::<f64>() / at_a_time))
         };
