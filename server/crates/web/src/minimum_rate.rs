@@ -66,15 +66,18 @@ impl Waiting {
         sleep.as_mut().poll(context)
     }
 
-    /// Records that bytes were transferred.
-    pub fn moved(&mut self, bytes: u64) {
+    /// Records that bytes were transferred. Returns whether these were the last ones of `bytes` bytes, so that
+    /// the time begins anew.
+    pub fn moved(&mut self, bytes: u64) -> bool {
         if let Some(since) = self.since.take() {
             self.left = self.left.saturating_sub(since.elapsed());
         }
         self.bytes = self.bytes.saturating_add(bytes);
-        if self.bytes >= self.pace.bytes {
+        let is_over = self.bytes >= self.pace.bytes;
+        if is_over {
             self.bytes = 0;
             self.left = self.pace.within;
         }
+        is_over
     }
 }

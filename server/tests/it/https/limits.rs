@@ -137,6 +137,42 @@ async fn a_request_whose_window_stays_shut_is_reset_and_others_go_on() {
 }
 
 #[tokio::test]
+async fn a_peer_that_reads_many_responses_as_fast_as_it_can_loses_none() {
+    const RESPONSES: usize = 16;
+    // It reads twice as fast as it must, and each response moves more slowly than that.
+    const BYTES_PER_TICK: usize = 6_400;
+    let limits = ConnectionLimits {
+        stall: Duration::from_secs(2),
+        ..ConnectionLimits::default()
+    };
+    let (secure, address, _stopping) = serve(limits).await;
+    let all = setting(INITIAL_WINDOW, u32::MAX >> 1);
+    let mut peer = Peer::connect(&secure, address, &all).await;
+    let window = frame(WINDOW_UPDATE, 0, 0, &(u32::MAX >> 2).to_be_bytes());
+    peer.send(&window).await;
+    let begun = tokio::time::Instant::now();
+    for stream in (1..).step_by(2).take(RESPONSES) {
+        peer.ask(stream, LARGE).await;
+    }
+    let mut ticks = tokio::time::interval(Duration::from_millis(100));
+    let (mut read, mut ended) = (0, 0);
+    while ended < RESPONSES {
+        let frame = peer.next().await.unwrap();
+        assert_ne!(frame.kind, RST_STREAM, "after {:?}", begun.elapsed());
+        ended += usize::from(frame.kind == DATA && frame.flags & END_STREAM != 0);
+        read += frame.content.len();
+        while read >= BYTES_PER_TICK {
+            read -= BYTES_PER_TICK;
+            ticks.tick().await;
+        }
+    }
+    assert!(
+        begun.elapsed() > 2 * limits.stall,
+        "they waited long enough"
+    );
+}
+
+#[tokio::test]
 async fn requests_beyond_the_limit_are_refused_while_others_wait() {
     let (secure, address, _stopping) = usual().await;
     let mut peer = Peer::connect(&secure, address, &setting(INITIAL_WINDOW, 0)).await;

@@ -63,6 +63,7 @@ pub(super) struct Mark {
     at: Instant,
     sent: u64,
     blocks: u64,
+    is_blocked: bool,
 }
 
 impl Mark {
@@ -103,13 +104,16 @@ impl Transfer {
             at: Instant::now(),
             sent: self.sent_bytes(),
             blocks: self.blocks.load(Ordering::Relaxed),
+            is_blocked: self.is_blocked(),
         }
     }
 
-    /// Whether the peer has read as fast as it must since the mark, and could not read faster: what
-    /// was sent waited for it. A request that waits meanwhile waits for its turn.
-    pub(super) fn was_busy_since(&self, mark: Mark, pace: Pace) -> bool {
-        self.blocks.load(Ordering::Relaxed) != mark.blocks && self.kept_pace_since(mark, pace)
+    /// Returns the number of bytes that were sent since the mark, and whether the system accepted no more at
+    /// some moment since then: the peer could not read faster.
+    pub(super) fn since(&self, mark: Mark) -> (u64, bool) {
+        let now = self.mark();
+        let sent = now.sent.wrapping_sub(mark.sent);
+        (sent, mark.is_blocked || now.blocks != mark.blocks)
     }
 
     /// Whether the peer has read as fast as it must since the mark.

@@ -216,6 +216,7 @@ struct State {
     /// when it began to.
     waiting: Option<(u64, Mark)>,
     reading: Waiting,
+    meanwhile: Meanwhile,
     /// The bytes of the response that were taken since the last check, and when the next one is.
     taken: u64,
     check: Option<Pin<Box<Sleep>>>,
@@ -223,6 +224,27 @@ struct State {
     lasting: Option<Lasting>,
     /// Whether it waits for the application, since the peer has yet to read other responses.
     is_kept_back: bool,
+}
+
+/// What happened on the connection while a request waited for its peer, since `reading` began anew.
+#[derive(Clone, Copy, Debug, Default)]
+struct Meanwhile {
+    /// The bytes that were sent, of all responses.
+    sent: u64,
+    /// Whether the system accepted no more at some moment.
+    was_blocked: bool,
+}
+
+impl State {
+    /// Adds what was sent since the piece of the response began to wait.
+    fn add(&mut self, transfer: &Transfer) {
+        if let Some((_, mark)) = &mut self.waiting {
+            let (sent, was_blocked) = transfer.since(*mark);
+            self.meanwhile.sent += sent;
+            self.meanwhile.was_blocked |= was_blocked;
+            *mark = transfer.mark();
+        }
+    }
 }
 
 impl Open {
@@ -233,6 +255,7 @@ impl Open {
             state: Mutex::new(State {
                 waiting: None,
                 reading: Waiting::new(connection.pace),
+                meanwhile: Meanwhile::default(),
                 taken: 0,
                 check: None,
                 lasting: None,
@@ -289,8 +312,11 @@ impl Stream {
     /// Records that the piece of the response that was handed over last has found room.
     fn taken(&self) {
         let mut state = self.state();
+        state.add(&self.connection.transfer);
         if let Some((bytes, _)) = state.waiting.take() {
-            state.reading.moved(bytes);
+            if state.reading.moved(bytes) {
+                state.meanwhile = Meanwhile::default();
+            }
             state.taken += bytes;
         }
     }
@@ -305,14 +331,17 @@ impl Stream {
     fn poll_too_slow(&self, context: &mut Context<'_>) -> Poll<()> {
         let (connection, mut state) = (&*self.connection, self.state());
         let state = &mut *state;
-        while let Some((_, mark)) = &mut state.waiting {
+        while state.waiting.is_some() {
             if state.reading.poll_over(context).is_pending() {
                 break;
             }
-            if !connection.transfer.was_busy_since(*mark, connection.pace) {
+            state.add(&connection.transfer);
+            // A peer that reads as fast as it can, and as fast as it must, reads other responses: this one
+            // waits for its turn.
+            let Meanwhile { sent, was_blocked } = std::mem::take(&mut state.meanwhile);
+            if !was_blocked || sent < connection.pace.bytes {
                 return Poll::Ready(());
             }
-            *mark = connection.transfer.mark();
             state.reading = Waiting::new(connection.pace);
         }
         let long = connection.limits.long;
