@@ -46,6 +46,8 @@ const SHARES: (usize, usize) = (8, 4);
 pub const SILENT: Duration = Duration::from_secs(60);
 const ASK_AGAIN: Duration = Duration::from_secs(20);
 const QUESTIONS: u32 = 3;
+/// How many bytes the system takes for a peer beyond what is on its way.
+const UNSENT: u32 = 64 * 1_024;
 /// How long requests in progress may take to finish after the shutdown has begun.
 pub const DRAIN: Duration = Duration::from_secs(10);
 /// The pause after an error of `accept`, such as too many open files.
@@ -288,6 +290,12 @@ async fn accept(listener: &TcpListener) -> Option<(TcpStream, SocketAddr)> {
             // ms.
             if let Err(error) = stream.set_nodelay(true) {
                 tracing::debug!(%error, "TCP_NODELAY could not be set");
+            }
+            // Otherwise the system takes a megabyte for a slow peer at once, and then no more for a minute,
+            // which looks as if the peer had stopped to read.
+            #[cfg(target_os = "linux")]
+            if let Err(error) = SockRef::from(&stream).set_tcp_notsent_lowat(UNSENT) {
+                tracing::debug!(%error, "TCP_NOTSENT_LOWAT could not be set");
             }
             let alive = TcpKeepalive::new().with_time(SILENT);
             let alive = alive.with_interval(ASK_AGAIN).with_retries(QUESTIONS);
