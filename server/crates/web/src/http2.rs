@@ -35,7 +35,7 @@ use platform_protocol::problem::MEDIA_TYPE;
 use tokio::io::{AsyncRead, AsyncWrite};
 
 use self::frames::{Frames, Transfer};
-use self::requests::like_http1;
+use self::requests::{HeadSize, like_http1};
 use self::streams::{Answer, Open, Streams};
 use self::unread::Unread;
 use super::head_budget::{HeadMeter, MAX_HEAD};
@@ -52,7 +52,7 @@ const MAX_HEAD_LIST: u32 = 1_024 * 1_024;
 /// How much of a request's body may be on its way, and of those of all requests of a connection. As
 /// much is in memory if nobody reads it.
 const BODY_WINDOW: u32 = 256 * 1_024;
-const CONNECTION_WINDOW: u32 = 1_024 * 1_024;
+const CONNECTION_WINDOW: u32 = 512 * 1_024;
 /// How much of an answer is kept for a peer that has yet to read it.
 const ANSWER_BUFFER: usize = 64 * 1_024;
 /// How many requests that the peer has reset may wait to be noticed; and how many it may break by
@@ -149,16 +149,16 @@ async fn respond<A: Application>(
     peer: std::net::SocketAddr,
     meter: &Arc<HeadMeter>,
     stream: &Open,
-    read: Result<(Box<Request<Body>>, usize), StatusCode>,
+    read: Result<(Box<Request<Body>>, HeadSize), StatusCode>,
 ) -> Response<Body> {
     let (mut request, size) = match read {
         Ok(read) => read,
         Err(status) => return refuse(app, status),
     };
-    let held = if size > MAX_HEAD {
+    let held = if size.bytes > MAX_HEAD {
         None
     } else {
-        meter.hold(size)
+        meter.hold(size.memory)
     };
     let Some(held) = held else {
         return refuse(app, StatusCode::REQUEST_HEADER_FIELDS_TOO_LARGE);
@@ -195,7 +195,7 @@ fn without_body(mut response: Response<Body>) -> Response<Body> {
 }
 
 /// The response to a request that the application does not see.
-fn refuse<A: Application>(app: &A, status: StatusCode) -> Response<Body> {
+pub(super) fn refuse<A: Application>(app: &A, status: StatusCode) -> Response<Body> {
     let (id, body) = app.explain_unread(status);
     let mut response = Response::new(Body::from(body));
     *response.status_mut() = status;

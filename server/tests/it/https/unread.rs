@@ -225,6 +225,28 @@ async fn heads_of_many_small_fields_end_their_connections_and_leave_no_memory() 
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn requests_that_wait_with_many_lines_hold_little_memory() {
+    let program = ServerUnderTest::start(true);
+    read_documents(&program).await;
+    let before = program.memory().await;
+    // `x-a: v`, which becomes the first entry of the dynamic table (RFC 7541 §6.2.1), and later a byte.
+    let first = [&get(NAMES[0], DOCUMENTS[0].1)[..], b"\x40\x03x-a\x01v"].concat();
+    let later = [get(NAMES[0], DOCUMENTS[0].1), vec![0x80 | 62; 95]].concat();
+    let mut peers = Vec::new();
+    for _ in 0..CONNECTIONS {
+        let mut peer = program.peer(&setting(INITIAL_WINDOW, 0)).await;
+        let heads = std::iter::once(&first).chain(std::iter::repeat(&later));
+        for (stream, head) in (1..2 * REQUESTS).step_by(2).zip(heads) {
+            let flags = END_HEADERS | END_STREAM;
+            peer.send(&frame(HEADERS, flags, stream, head)).await;
+        }
+        peers.push(peer);
+    }
+    program.assert_memory("many lines", before, program.memory().await);
+    drop(peers);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn peers_without_tls_that_do_not_read_hold_little_memory() {
     let program = ServerUnderTest::start(false);
     let port = program.server.port;

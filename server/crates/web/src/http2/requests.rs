@@ -7,12 +7,25 @@ use axum::http::{HeaderMap, HeaderValue, Method, Request, StatusCode, Uri, Versi
 const MOST_LINES: usize = 100;
 /// The bytes of a line beside its name and its value.
 const AROUND_A_LINE: usize = 4;
+/// The memory that a request takes beside its lines, and each line beside its name and its value: a line may
+/// be one byte that refers to an earlier one (RFC 7541 §6.1).
+const MEMORY: usize = 4_096;
+const MEMORY_OF_A_LINE: usize = 160;
 
-/// Returns the request, and the size that its head has in HTTP/1.1.
+/// How large a head is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct HeadSize {
+    /// The bytes that it has in HTTP/1.1.
+    pub(super) bytes: usize,
+    /// The bytes that it takes in memory.
+    pub(super) memory: usize,
+}
+
+/// Returns the request, and the size of its head.
 ///
 /// # Errors
 /// The status of what is wrong with it.
-pub(super) fn like_http1<B>(mut request: Request<B>) -> Result<(Request<B>, usize), StatusCode> {
+pub(super) fn like_http1<B>(mut request: Request<B>) -> Result<(Request<B>, HeadSize), StatusCode> {
     if request.method() == Method::CONNECT {
         return Err(StatusCode::METHOD_NOT_ALLOWED);
     }
@@ -30,8 +43,9 @@ pub(super) fn like_http1<B>(mut request: Request<B>) -> Result<(Request<B>, usiz
         .uri()
         .path_and_query()
         .map_or(0, |target| target.as_str().len());
-    let size = lines.sum::<usize>() + target;
-    Ok((request, size))
+    let bytes = lines.sum::<usize>() + target;
+    let memory = bytes + MEMORY + headers.len() * MEMORY_OF_A_LINE;
+    Ok((request, HeadSize { bytes, memory }))
 }
 
 /// Moves the authority from the target to `Host`. If both are there, they must be the same.
@@ -95,7 +109,9 @@ mod tests {
         assert_eq!(line("host"), ["play.example:8443"]);
         assert_eq!(line("cookie"), ["a=1; b=2"]);
         let lines = "host: play.example:8443\r\ncookie: a=1; b=2\r\naccept: */*\r\n";
-        assert_eq!(size, lines.len() + "/a?b".len());
+        let bytes = lines.len() + "/a?b".len();
+        let memory = bytes + MEMORY + 3 * MEMORY_OF_A_LINE;
+        assert_eq!(size, HeadSize { bytes, memory });
     }
 
     #[test]
