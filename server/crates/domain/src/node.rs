@@ -15,7 +15,7 @@ pub const LEASE_MILLIS: Millis = 15_000;
 pub const LISTED_MILLIS: Millis = 60 * 60 * 1_000;
 
 /// What a node that starts says that it has applied: it reads everything before it serves anybody, so
-/// nobody waits for it.
+/// no other node waits for it.
 pub const STARTING: i64 = i64::MAX;
 
 /// Something that nodes keep in memory and read again after a change.

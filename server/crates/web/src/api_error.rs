@@ -87,6 +87,10 @@ impl ApiError {
                 "The responses to other requests of the same connection were not read for too long. \
                  Read them, then try again."
             }
+            StatusCode::MISDIRECTED_REQUEST => {
+                "This connection is secured by a certificate for another name. Open a new one for this \
+                 name."
+            }
             _ => "The request does not follow HTTP/1.1 and could not be read.",
         });
         refusal.status = status;

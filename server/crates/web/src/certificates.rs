@@ -10,6 +10,8 @@ use rustls::pki_types::{CertificateDer, PrivateKeyDer, PrivatePkcs8KeyDer, Serve
 use rustls::server::{ClientHello, ParsedCertificate, ResolvesServerCert};
 use rustls::sign::CertifiedKey;
 
+use super::https::ChoosesCertificates;
+
 /// Why a certificate cannot be used: a phrase for the operator.
 #[derive(Debug, thiserror::Error)]
 pub enum CertificateError {
@@ -165,6 +167,18 @@ impl ResolvesServerCert for Certificates {
     }
 }
 
+impl ChoosesCertificates for Certificates {
+    fn is_misdirected(&self, shown: &str, host: &str) -> bool {
+        // Most platforms have one certificate, and nothing to compare.
+        if self.all().len() < 2 {
+            return false;
+        }
+        let [shown, own] = [shown, host].map(|name| self.find(Some(name)));
+        let is_for = |one: Option<Certificate>| one.is_some_and(|one| one.is_for(host));
+        !is_for(shown) && is_for(own)
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -179,6 +193,26 @@ mod tests {
     fn certificate(names: &[&str]) -> Certificate {
         let (chain, key) = pem(names);
         Certificate::from_pem(chain.as_bytes(), key.as_bytes()).unwrap()
+    }
+
+    #[test]
+    fn a_request_is_misdirected_where_another_certificate_is_for_its_host() {
+        let all = Certificates::new(vec![
+            certificate(&["play.example", "*.play.example"]),
+            certificate(&["game.example"]),
+        ]);
+        for (shown, host, expected) in [
+            ("play.example", "auth.play.example", false),
+            ("play.example", "game.example", true),
+            ("game.example", "play.example", true),
+            // No certificate is for it: the platform says that there is no such game.
+            ("play.example", "other.example", false),
+            ("other.example", "game.example", true),
+        ] {
+            assert_eq!(all.is_misdirected(shown, host), expected, "{shown} {host}");
+        }
+        let alone = Certificates::new(vec![certificate(&["play.example"])]);
+        assert!(!alone.is_misdirected("play.example", "game.example"));
     }
 
     #[test]

@@ -61,6 +61,7 @@ pub async fn converse<A: Application>(
         limits,
         app: Arc::new(app),
         stopping,
+        shown: None,
     };
     match version {
         Version::Http1 => serve::connection(serve::protocol(&limits), wire, visitor).await,

@@ -76,6 +76,7 @@ where
         limits,
         app,
         mut stopping,
+        shown,
     } = visitor;
     let pace = limits.pace();
     let transfer = Arc::new(Transfer::new(meter.arrived()));
@@ -85,7 +86,14 @@ where
     let service = service_fn(move |request: hyper::Request<hyper::body::Incoming>| {
         let (app, meter) = (Arc::clone(&app), Arc::clone(&meter));
         // In a box: a connection may have a hundred requests that wait.
-        let read = like_http1(request.map(Body::new));
+        let is_misdirected = shown
+            .as_ref()
+            .is_some_and(|shown| shown.is_misdirected(&request));
+        let read = if is_misdirected {
+            Err(StatusCode::MISDIRECTED_REQUEST)
+        } else {
+            like_http1(request.map(Body::new))
+        };
         let read = read.map(|(request, size)| (Box::new(request), size));
         async move {
             let stream = Open::current();

@@ -7,6 +7,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use async_trait::async_trait;
+use axum::http::{Request, header};
 use rustls::ServerConfig;
 use rustls::crypto::ring;
 use rustls::server::{Acceptor, ClientHello, ResolvesServerCert};
@@ -24,6 +25,13 @@ const CHALLENGE: &[u8] = b"acme-tls/1";
 /// How long a handshake waits for a certificate that is obtained for it: less than browsers wait.
 const OBTAIN: Duration = Duration::from_secs(25);
 
+/// Chooses certificates, and knows for which names they are.
+pub trait ChoosesCertificates: ResolvesServerCert {
+    /// Whether a request for `host` is on the wrong connection, where the certificate for `shown` was shown:
+    /// that one is not for the host, and another one is (RFC 9110 §7.4). Both names are in lower case.
+    fn is_misdirected(&self, shown: &str, host: &str) -> bool;
+}
+
 /// Obtains certificates when somebody asks for their names.
 #[async_trait]
 pub trait OnDemand: std::fmt::Debug + Send + Sync {
@@ -40,6 +48,7 @@ pub trait OnDemand: std::fmt::Debug + Send + Sync {
 #[derive(Clone)]
 pub struct Https {
     acceptor: TlsAcceptor,
+    certificates: Arc<dyn ChoosesCertificates>,
     on_demand: Option<Arc<dyn OnDemand>>,
 }
 
@@ -54,13 +63,14 @@ impl Https {
     ///
     /// # Errors
     /// An error of `rustls`, if it does not support its own defaults.
-    pub fn new(certificates: Arc<dyn ResolvesServerCert>) -> Result<Self, rustls::Error> {
-        let mut config = server(certificates, &[HTTP_2, HTTP_1])?;
+    pub fn new(certificates: Arc<dyn ChoosesCertificates>) -> Result<Self, rustls::Error> {
+        let mut config = server(certificates.clone(), &[HTTP_2, HTTP_1])?;
         // Visitors who come back need no signature. The keys of the tickets change, and stay in
         // memory.
         config.ticketer = ring::Ticketer::new()?;
         Ok(Self {
             acceptor: TlsAcceptor::from(Arc::new(config)),
+            certificates,
             on_demand: None,
         })
     }
@@ -70,7 +80,7 @@ impl Https {
     /// # Errors
     /// As [`Https::new`].
     pub fn on_demand(
-        certificates: Arc<dyn ResolvesServerCert>,
+        certificates: Arc<dyn ChoosesCertificates>,
         on_demand: Arc<dyn OnDemand>,
     ) -> Result<Self, rustls::Error> {
         Ok(Self {
@@ -87,7 +97,7 @@ impl Https {
     pub async fn accept(&self, stream: TcpStream, limit: Duration) -> io::Result<Option<Accepted>> {
         let Some(on_demand) = &self.on_demand else {
             let accepted = in_time(limit, self.acceptor.accept(stream)).await?;
-            return Ok(Some(Accepted(accepted)));
+            return Ok(Some(self.accepted(accepted)));
         };
         // It is only part of a connection's future while it is needed.
         Box::pin(self.accept_on_demand(&**on_demand, stream, limit)).await
@@ -114,7 +124,16 @@ impl Https {
         }
         let config = Arc::clone(self.acceptor.config());
         let accepted = in_time(limit, handshake.into_stream(config)).await?;
-        Ok(Some(Accepted(accepted)))
+        Ok(Some(self.accepted(accepted)))
+    }
+
+    fn accepted(&self, stream: TlsStream<TcpStream>) -> Accepted {
+        let name = stream.get_ref().1.server_name();
+        let shown = name.map(|name| ShownCertificate {
+            certificates: Arc::clone(&self.certificates),
+            name: name.to_ascii_lowercase().into(),
+        });
+        Accepted { stream, shown }
     }
 }
 
@@ -176,20 +195,52 @@ impl ResolvesServerCert for Nothing {
     }
 }
 
+/// The certificate that was shown on a connection.
+#[derive(Clone, Debug)]
+pub(crate) struct ShownCertificate {
+    certificates: Arc<dyn ChoosesCertificates>,
+    name: Arc<str>,
+}
+
+impl ShownCertificate {
+    /// Whether a request is on the wrong connection.
+    pub(crate) fn is_misdirected<B>(&self, request: &Request<B>) -> bool {
+        let of_target = request.uri().host();
+        let of_head = || request.headers().get(header::HOST)?.to_str().ok();
+        let Some(host) = of_target.or_else(of_head) else {
+            return false;
+        };
+        let host = host.rsplit_once(':').map_or(host, |(host, _)| host);
+        if host.eq_ignore_ascii_case(&self.name) {
+            return false;
+        }
+        let host = host.to_ascii_lowercase();
+        self.certificates.is_misdirected(&self.name, &host)
+    }
+}
+
 /// A connection after its handshake.
 #[derive(Debug)]
-pub struct Accepted(TlsStream<TcpStream>);
+pub struct Accepted {
+    stream: TlsStream<TcpStream>,
+    /// Unless the peer asked for no name.
+    shown: Option<ShownCertificate>,
+}
 
 impl Accepted {
     /// Whether the peer has chosen HTTP/2. Without a choice it is HTTP/1.1.
     #[must_use]
     pub fn speaks_http2(&self) -> bool {
-        self.0.get_ref().1.alpn_protocol() == Some(HTTP_2)
+        self.stream.get_ref().1.alpn_protocol() == Some(HTTP_2)
     }
 
     /// Returns the stream.
     #[must_use]
     pub fn into_stream(self) -> TlsStream<TcpStream> {
-        self.0
+        self.stream
+    }
+
+    pub(crate) fn shown(&self) -> Option<ShownCertificate> {
+        self.shown.clone()
     }
 }

@@ -23,7 +23,7 @@ use super::connection_state::{Answering, Turn};
 use super::head_budget::{HeadMeter, MAX_HEAD, Metered};
 use super::head_timer::HeadTimer;
 use super::http2::{self, unread::NetworkShare};
-use super::https::Https;
+use super::https::{Https, ShownCertificate};
 use super::memory_budget::MemoryBudget;
 use super::minimum_rate::Pace;
 use super::open_files;
@@ -244,6 +244,7 @@ pub async fn serve_with<A: Application>(
             limits,
             app: Arc::clone(&app),
             stopping: stopping.clone(),
+            shown: None,
         };
         match &https {
             None => tokio::spawn(connection(protocol.clone(), stream, visitor)),
@@ -341,6 +342,8 @@ pub(super) struct Visitor<A> {
     pub(super) limits: ConnectionLimits,
     pub(super) app: Arc<A>,
     pub(super) stopping: watch::Receiver<bool>,
+    /// The certificate that was shown, if there was one.
+    pub(super) shown: Option<ShownCertificate>,
 }
 
 /// Responds to the requests of one connection over TLS, in the protocol that the peer chooses.
@@ -357,6 +360,9 @@ async fn secure<A: Application>(
         _ = visitor.stopping.wait_for(|stopping| *stopping) => return,
         accepted = https.accept(stream, visitor.limits.handshake) => accepted,
     };
+    if let Ok(Some(accepted)) = &accepted {
+        visitor.shown = accepted.shown();
+    }
     match accepted {
         Ok(Some(accepted)) if accepted.speaks_http2() => {
             Box::pin(http2::connection(accepted.into_stream(), visitor)).await;
@@ -380,6 +386,7 @@ where
         limits,
         app,
         mut stopping,
+        shown,
         ..
     } = visitor;
     let turn = Arc::new(Turn::new(meter.arrived()));
@@ -399,11 +406,18 @@ where
         let stay = Stay::at(&in_use);
         let answering = Answering::begin(&turn, &stay);
         let mut request = request.map(Body::new);
+        let is_misdirected = shown
+            .as_ref()
+            .is_some_and(|shown| shown.is_misdirected(&request));
         // A WebSocket continues to hold the slot after the connection was handed over.
         request.extensions_mut().insert(stay);
         // In a box: it takes some kilobytes, which an idle connection would hold otherwise.
         Box::pin(async move {
-            let response = app.answer(peer, request).await;
+            let response = if is_misdirected {
+                http2::refuse(&*app, StatusCode::MISDIRECTED_REQUEST)
+            } else {
+                app.answer(peer, request).await
+            };
             drop(metered);
             if response.status() == StatusCode::SWITCHING_PROTOCOLS {
                 meter.retire();

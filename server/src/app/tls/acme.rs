@@ -56,7 +56,7 @@ use crate::games::certified::{NameKind, ServedName};
 use crate::platform::Platform;
 use crate::platform::metrics::OrderOutcome;
 use crate::store::StoreError;
-use crate::web::https::OnDemand;
+use crate::web::https::{ChoosesCertificates, OnDemand};
 
 /// How long this node waits for a certificate that another one obtains.
 const OF_OTHERS: Duration = Duration::from_secs(60);
@@ -452,6 +452,18 @@ impl OnDemand for Acme {
             }
         };
         challenge::answer(name, &digest)
+    }
+}
+
+impl ChoosesCertificates for Acme {
+    fn is_misdirected(&self, shown: &str, host: &str) -> bool {
+        let [of_shown, own] = [shown, host].map(|name| self.certificate_of(name));
+        if of_shown == own {
+            return false;
+        }
+        let shown = self.ready(shown, &of_shown);
+        let is_for = shown.is_some_and(|ready| ready.certificate.is_for(host));
+        !is_for && self.ready(host, &own).is_some()
     }
 }
 

@@ -589,3 +589,37 @@ async fn the_certificate_for_the_name_is_shown() {
     let missing = ["auth.platform.localhost", "any-game.platform.localhost"];
     assert_eq!(secure.files().missing(origin, origin), missing);
 }
+
+/// The status of a request for `host`, on a connection for `name`.
+async fn status_at(secure: &Secure, protocol: &[u8], name: &str, host: &str) -> u16 {
+    let address = secure.app.running.address;
+    let stream = secure.authority.connect(address, name, protocol).await;
+    let page = request("GET", &format!("https://{host}/"), &[]);
+    let answered = if protocol == H2 {
+        soon(speak_http2(stream.unwrap()).await.send_request(page)).await
+    } else {
+        let page = with_host(page);
+        soon(speak_http1(stream.unwrap()).await.send_request(page)).await
+    };
+    answered.unwrap().status().as_u16()
+}
+
+#[tokio::test]
+async fn a_request_on_a_connection_of_another_certificate_is_misdirected() {
+    let secure = Secure::start().await;
+    let (console, demo) = ("platform.localhost", "demo.platform.localhost");
+    for protocol in [H2, HTTP_1] {
+        // One certificate is for both, and browsers use its connections for both.
+        assert_eq!(status_at(&secure, protocol, demo, console).await, 200);
+    }
+    let folder = secure.app.directory.path();
+    secure.authority.certify(folder, "one", &[console]);
+    secure.authority.certify(folder, "two", &[demo]);
+    // What it finds is tested with other ones.
+    let _ = secure.files().look_again().await;
+    for protocol in [H2, HTTP_1] {
+        assert_eq!(status_at(&secure, protocol, demo, console).await, 421);
+        assert_eq!(status_at(&secure, protocol, console, demo).await, 421);
+        assert_eq!(status_at(&secure, protocol, demo, demo).await, 200);
+    }
+}
