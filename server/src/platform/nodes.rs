@@ -104,7 +104,7 @@ pub struct Nodes {
     about: NodeReport,
     /// The newest version that the node has applied.
     applied: AtomicI64,
-    /// Whether nobody waits for the node yet.
+    /// Whether the other nodes do not wait for this one yet.
     is_starting: AtomicBool,
     /// Notified when there is more to report than that the node lives.
     news: Notify,

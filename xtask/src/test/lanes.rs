@@ -39,7 +39,7 @@ pub(super) enum Event {
 
 /// The number of lanes.
 const LANES: usize = 3;
-/// The program of which the tests mostly wait: for the end of an outage, of a lease, of somebody's presence.
+/// The program with tests that mostly wait: for the end of an outage, of a lease, of a player's presence.
 const WAITS: &str = "platform-tests nodes";
 
 /// Tasks that run side by side, in lanes, as places in the list of tasks.
