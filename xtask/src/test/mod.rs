@@ -50,7 +50,7 @@ const BUDGETS: &[(&str, u64)] = &[
     ("native tests", 17 * 60),
     ("runtime in browsers", 60),
     ("end to end", 30 * 60),
-    ("end to end, several nodes", 8 * 60),
+    ("end to end, several nodes", 7 * 60),
 ];
 
 /// Which part of the test run is wanted.
