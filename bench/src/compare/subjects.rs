@@ -174,6 +174,7 @@ fn build(workspace: &Workspace, tree: &Path, programs: &[Program], name: &str) -
         "compare: building {} of {name} as releases are, which takes minutes where it has changed",
         names.join(" and ")
     ));
+    forget_own_packages(workspace, tree)?;
     let mut arguments = vec!["build", "--release", "--workspace", "--features", FEATURES];
     arguments.extend(programs.iter().flat_map(|program| program.arguments()));
     let mut cargo = cargo(tree, &arguments);
@@ -182,6 +183,20 @@ fn build(workspace: &Workspace, tree: &Path, programs: &[Program], name: &str) -
     run(cargo.env("CARGO_TARGET_DIR", &workspace.target))?;
     terminal::note(&format!("compare: {name} built in {stopwatch}"));
     Ok(())
+}
+
+/// Removes what was built of the packages of a tree, but not of others. cargo names what it builds by the place
+/// of a package in its tree, so it would take that of the other tree for this one, whose files are older.
+fn forget_own_packages(workspace: &Workspace, tree: &Path) -> Result<()> {
+    let about = ["metadata", "--no-deps", "--offline", "--format-version=1"];
+    let mut about = cargo(tree, &about);
+    let about: serde_json::Value = serde_json::from_str(&output(&mut about)?)
+        .context("cargo's description of the packages cannot be read")?;
+    let packages = about["packages"].as_array().into_iter().flatten();
+    let names = packages.filter_map(|package| package["name"].as_str());
+    let mut arguments = vec!["clean", "--quiet", "--release"];
+    arguments.extend(names.flat_map(|name| ["--package", name]));
+    run(cargo(tree, &arguments).env("CARGO_TARGET_DIR", &workspace.target))
 }
 
 /// Copies what was built to the subject's folder.
