@@ -186,7 +186,7 @@ fn build(workspace: &Workspace, tree: &Path, programs: &[Program], name: &str) -
 }
 
 /// Removes what was built of the packages of a tree, but not of others. cargo names what it builds by the place
-/// of a package in its tree, so it would take that of the other tree for this one, whose files are older.
+/// of a package in its tree, so it would take that of the other tree for this one if these files are older.
 fn forget_own_packages(workspace: &Workspace, tree: &Path) -> Result<()> {
     let about = ["metadata", "--no-deps", "--offline", "--format-version=1"];
     let mut about = cargo(tree, &about);
