@@ -53,8 +53,18 @@ impl Environment {
     /// The audience of a game's tokens: `game:<slug>` or `game:dev-<slug>`.
     #[must_use]
     pub fn audience(self, slug: &str) -> String {
-        format!("game:{}{slug}", self.prefix())
+        format!("{GAME_AUDIENCE}{}{slug}", self.prefix())
     }
+}
+
+/// What the audience of a game's tokens begins with. The host label of the game follows.
+const GAME_AUDIENCE: &str = "game:";
+
+/// Returns the host label of the game with this audience; `None` for the console. It does not check the
+/// label.
+#[must_use]
+pub fn label_of_audience(audience: &str) -> Option<&str> {
+    audience.strip_prefix(GAME_AUDIENCE)
 }
 
 /// The audience of tokens for the platform's own console.
@@ -272,6 +282,8 @@ mod tests {
     fn audiences_and_labels_tell_the_environments_apart() {
         assert_eq!(Environment::Prod.audience("demo"), "game:demo");
         assert_eq!(Environment::Dev.audience("demo"), "game:dev-demo");
+        assert_eq!(label_of_audience("game:dev-demo"), Some("dev-demo"));
+        assert_eq!(label_of_audience(CONSOLE_AUDIENCE), None);
         assert_eq!(
             Environment::split_label("dev-demo"),
             (Environment::Dev, "demo")

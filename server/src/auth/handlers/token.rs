@@ -9,7 +9,7 @@ use axum::extract::{RawQuery, State};
 use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse as _, Response};
 use platform_protocol::claims::{GameTokenClaims, PrincipalKind};
-use platform_protocol::names::{CONSOLE_AUDIENCE, Environment};
+use platform_protocol::names::{CONSOLE_AUDIENCE, Environment, label_of_audience};
 use platform_protocol::problem::ProblemCode;
 use platform_protocol::token::{BEARER, TokenAnswer};
 
@@ -35,8 +35,6 @@ use crate::web::request_context::Context;
 
 /// The endpoint takes no body. Bodies up to this number of bytes are accepted and ignored.
 pub(super) const IGNORED_BODY_BYTES: usize = 1_024;
-/// What the audiences of games' tokens begin with.
-const GAME_AUDIENCE: &str = "game:";
 /// The query of a page that only wants to know who visits it: a visitor without a session gets no
 /// guest and no token.
 const NO_GUEST: &str = "guest=no";
@@ -149,7 +147,7 @@ pub(super) async fn grant(
 /// If this fails, the player still gets the token, and the next one is noted.
 pub(super) async fn note_game(state: &AuthState, player: &Player, audience: &str) {
     // The console is no game.
-    let Some(label) = audience.strip_prefix(GAME_AUDIENCE) else {
+    let Some(label) = label_of_audience(audience) else {
         return;
     };
     let (_, slug) = Environment::split_label(label);

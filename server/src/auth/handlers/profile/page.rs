@@ -3,6 +3,7 @@
 use askama::Template;
 use axum::http::{HeaderValue, StatusCode, header};
 use axum::response::Response;
+use platform_protocol::names::label_of_audience;
 use platform_protocol::paths;
 use uuid::Uuid;
 
@@ -199,7 +200,7 @@ impl Browser {
 
 /// Returns the name of the game with this audience; `None` if it is gone.
 fn name_of(state: &AuthState, audience: &str) -> Option<String> {
-    let label = audience.strip_prefix("game:")?;
+    let label = label_of_audience(audience)?;
     let game = state.games.catalogue.find(label)?;
     Some(page_metadata::title(&game))
 }
