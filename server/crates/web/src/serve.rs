@@ -360,14 +360,15 @@ async fn secure<A: Application>(
         _ = visitor.stopping.wait_for(|stopping| *stopping) => return,
         accepted = https.accept(stream, visitor.limits.handshake) => accepted,
     };
-    if let Ok(Some(accepted)) = &accepted {
-        visitor.shown = accepted.shown();
-    }
     match accepted {
-        Ok(Some(accepted)) if accepted.speaks_http2() => {
-            Box::pin(http2::connection(accepted.into_stream(), visitor)).await;
+        Ok(Some(accepted)) => {
+            visitor.shown = accepted.shown();
+            if accepted.speaks_http2() {
+                Box::pin(http2::connection(accepted.into_stream(), visitor)).await;
+            } else {
+                connection(protocol, accepted.into_stream(), visitor).await;
+            }
         }
-        Ok(Some(accepted)) => connection(protocol, accepted.into_stream(), visitor).await,
         Ok(None) => tracing::debug!(%peer, "a challenge for a certificate was answered"),
         Err(error) => tracing::debug!(%peer, %error, "a handshake of TLS failed"),
     }
